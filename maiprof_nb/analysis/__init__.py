@@ -1,0 +1,1 @@
+"""Questions put to a session: pure functions that answer with a DataFrame. None draws."""

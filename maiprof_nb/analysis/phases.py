@@ -1,0 +1,166 @@
+"""The training loop by phase: data loading, forward, backward, optimizer, other."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from maiprof_nb.analysis._intervals import Union, clip, minus, union
+from maiprof_nb.analysis._nesting import parents
+from maiprof_nb.analysis._remember import remembered
+from maiprof_nb.analysis.steps import figure_window
+from maiprof_nb.session import Session
+
+PHASES = ("data loading", "forward", "backward", "optimizer", "other")
+_OTHER = len(PHASES) - 1
+
+# Names that say which phase a call begins; the first that matches wins.
+_RULES = (
+    (0, re.compile(r"enumerate\(DataLoader\)|utils/data/|data_?load|sharded_iterrows|iterrows|next_batch|prefetch", re.I)),
+    (3, re.compile(r"Optimizer\.step#|optim/\w+\.py\(\d+\): step\b")),
+    (_OTHER, re.compile(r"Optimizer\.zero_grad#|: zero_grad\b")),
+    (2, re.compile(r"autograd::engine::evaluate_function|_tensor\.py\(\d+\): backward\b|##\s*backward\s*##", re.I)),
+    (1, re.compile(r"nn\.Module: |##\s*forward\s*##", re.I)),
+)
+
+
+@remembered
+def phase_calls(session: Session) -> pd.DataFrame:
+    """Every host call with the phase it belongs to.
+
+    Returns
+    -------
+    DataFrame
+        ``recording``, ``event``, ``ts_ns``, ``dur_ns``, ``pid``, ``tid``, ``kind``,
+        ``phase`` and ``caller_phase`` (codes into ``PHASES``; -1 without caller). A call has the phase its own name says (a range
+        of the optimizer, a data loader's frame, autograd's evaluation of a function, a
+        module's forward), or else that of the call it lies in; operators whose autograd
+        sequence number comes back in the backward pass are forward; the rest is other.
+    """
+    calls = _calls(session)
+    start = calls["ts_ns"].to_numpy(np.int64)
+    lane = calls.groupby(["recording", "pid", "tid"], observed=True).ngroup().to_numpy(np.int64)
+    parent = parents(lane, start, start + calls["dur_ns"].to_numpy(np.int64))
+    own = _phase_of_names(calls["name"])
+    own[(own < 0) & _comes_back(calls, own)] = 1
+    phase = _inherit(own, parent)
+    around = np.where(parent >= 0, phase[parent], -1)
+    return calls.drop(columns=["name", "sequence"]).assign(phase=phase, caller_phase=around)
+
+
+def _calls(session: Session) -> pd.DataFrame:
+    columns = ["recording", "event", "name", "ts_ns", "dur_ns", "pid", "tid", "sequence"]
+    parts = []
+    for table in ("annotations", "python_calls", "operators", "launches"):
+        part = session.table(table)
+        if "sequence" not in part:
+            part = part.assign(sequence=pd.array([pd.NA] * len(part), dtype="Int64"))
+        text = {name: "str" for name in ("name", "pid", "tid")}
+        parts.append(part[columns].astype(text).assign(kind=table))
+    return pd.concat(parts, ignore_index=True)
+
+
+def _phase_of_names(names: pd.Series) -> npt.NDArray[np.int64]:
+    codes, texts = pd.factorize(names)
+    phase = np.full(len(texts), -1, dtype=np.int64)
+    for i, text in enumerate(texts):
+        phase[i] = next((code for code, rule in _RULES if rule.search(text)), -1)
+    return phase[codes] if len(texts) else np.empty(0, dtype=np.int64)
+
+
+def _comes_back(calls: pd.DataFrame, own: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+    """Operators whose sequence number a backward function carries too."""
+    key = calls["recording"].to_numpy(np.int64) * 2**40 + calls["sequence"].fillna(-1).to_numpy(np.int64)
+    known = (calls["sequence"].notna() & (calls["kind"] == "operators")).to_numpy()
+    return known & np.isin(key, key[known & (own == 2)])
+
+
+def _inherit(own: npt.NDArray[np.int64], parent: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Own phase, or that of the nearest caller that has one, or other."""
+    phase = own.copy()
+    ancestor = parent.copy()
+    while (open_ := (phase < 0) & (ancestor >= 0)).any():
+        phase[open_] = own[ancestor[open_]]
+        ancestor[open_] = parent[ancestor[open_]]
+    return np.where(phase < 0, _OTHER, phase)
+
+
+def phases(session: Session) -> pd.DataFrame:
+    """Time and device work of each phase over the window of the figures.
+
+    Returns
+    -------
+    DataFrame
+        One row a phase: ``phase``, ``host_ns`` (time in which any thread is in the phase;
+        the time of a phase inside another goes to the inner one), ``host_share`` (of the
+        window), ``device_ns`` (durations of the device work the phase launched, summed),
+        ``kernels`` (number of launched pieces of device work), ``mean_kernel_ns``.
+
+    Notes
+    -----
+    Device work belongs to the phase that launched it, not to the one the host is in when
+    it runs. Host times of phases on different threads may overlap, so shares may sum to
+    more than one.
+    """
+    window = figure_window(session).window
+    calls = phase_calls(session)
+    work = _work_with_phase(session, calls)
+    inside = (work["ts_ns"] < window.end_ns) & (work["ts_ns"] + work["dur_ns"] > window.start_ns)
+    work = work[inside]
+    rows = []
+    for code, name in enumerate(PHASES):
+        launched = work[work["phase"] == code]
+        host = _host_time(calls, code, window.start_ns, window.end_ns)
+        rows.append(
+            {
+                "phase": name,
+                "host_ns": host,
+                "host_share": host / max(window.dur_ns, 1),
+                "device_ns": int(launched["dur_ns"].sum()),
+                "kernels": len(launched),
+                "mean_kernel_ns": float(launched["dur_ns"].mean()) if len(launched) else float("nan"),
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def _host_time(calls: pd.DataFrame, code: int, start_ns: int, end_ns: int) -> int:
+    """Time with any thread in a phase, without calls of another phase inside on that thread."""
+    parts = []
+    for _, rows in calls.groupby(["recording", "pid", "tid"], observed=True):
+        within = _union_of(rows[rows["phase"] == code])
+        left = _union_of(rows[(rows["phase"] != code) & (rows["caller_phase"] == code)])
+        parts.append(clip(minus(within, left), start_ns, end_ns))
+    if not parts:
+        return 0
+    return union(
+        np.concatenate([part.start_ns for part in parts]),
+        np.concatenate([part.end_ns for part in parts]),
+    ).length_ns
+
+
+def _union_of(calls: pd.DataFrame) -> Union:
+    start = calls["ts_ns"].to_numpy(np.int64)
+    return union(start, start + calls["dur_ns"].to_numpy(np.int64))
+
+
+def _work_with_phase(session: Session, calls: pd.DataFrame) -> pd.DataFrame:
+    """Device work with the phase of its launch; where that is unknown, of its operator."""
+    work = session.table("kernels")[
+        ["recording", "ts_ns", "dur_ns", "correlation", "external_id"]
+    ]
+    by_event = calls[["recording", "event", "phase"]]
+    for table, key in (("launches", "correlation"), ("operators", "external_id")):
+        source = session.table(table)
+        source = source[source[key].notna()].drop_duplicates(["recording", key])
+        source = source[["recording", "event", key]].merge(by_event, on=["recording", "event"])
+        work = work.merge(
+            source[["recording", key, "phase"]].rename(columns={"phase": f"phase_of_{table}"}),
+            on=["recording", key],
+            how="left",
+        )
+    phase = work["phase_of_launches"].fillna(work["phase_of_operators"]).fillna(_OTHER)
+    return work.assign(phase=phase.astype("int64"))

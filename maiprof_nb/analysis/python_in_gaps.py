@@ -1,0 +1,89 @@
+"""Which host functions run while the device has nothing to do."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from maiprof_nb.analysis._intervals import Union, intersect, overlap, union
+from maiprof_nb.analysis._nesting import parents
+from maiprof_nb.analysis.device_activity import gaps
+from maiprof_nb.session import Session
+
+
+def functions_in_gaps(session: Session) -> pd.DataFrame:
+    """Host functions by the time they take while every device is idle.
+
+    Returns
+    -------
+    DataFrame
+        One row a function and kind: ``name``, ``kind`` (python, operator, range, launch),
+        ``threads`` (how many ran it), ``calls`` (that touch a gap), ``self_in_gaps_ns``
+        (its own time inside gaps, summed over threads), ``total_in_gaps_ns`` (with what it
+        calls), ``idle_share`` (own time over the idle time; above 1 where several threads
+        are in the function at once). Most own time first.
+
+    Raises
+    ------
+    NotAnswerableError
+        If no device work was recorded.
+
+    Notes
+    -----
+    What runs during a gap is not necessarily its cause. Gaps of several devices are
+    merged: only time in which all are idle counts.
+    """
+    idle = _all_idle(gaps(session))
+    calls = _host_calls(session)
+    if calls.empty:
+        return _grouped(calls.assign(self_in_gaps_ns=0, total_in_gaps_ns=0), 1)
+    start = calls["ts_ns"].to_numpy(np.int64)
+    end = start + calls["dur_ns"].to_numpy(np.int64)
+    lane = calls.groupby(["recording", "pid", "tid"], observed=True).ngroup().to_numpy(np.int64)
+    parent = parents(lane, start, end)
+    inside = overlap(idle, start, end)
+    callees = np.zeros(len(calls), dtype=np.int64)
+    has = parent >= 0
+    np.add.at(callees, parent[has], inside[has])
+    calls = calls.assign(self_in_gaps_ns=inside - callees, total_in_gaps_ns=inside)
+    return _grouped(calls[inside > 0], max(idle.length_ns, 1))
+
+
+def _all_idle(found: pd.DataFrame) -> Union:
+    """Time in which every device is idle."""
+    idle: Union | None = None
+    for _, rows in found.groupby(["recording", "device"], dropna=False):
+        start = rows["ts_ns"].to_numpy(np.int64)
+        one = union(start, start + rows["dur_ns"].to_numpy(np.int64))
+        idle = one if idle is None else intersect(idle, one)
+    return idle if idle is not None else union(np.empty(0, np.int64), np.empty(0, np.int64))
+
+
+def _host_calls(session: Session) -> pd.DataFrame:
+    kinds = {
+        "python_calls": "python",
+        "operators": "operator",
+        "annotations": "range",
+        "launches": "launch",
+    }
+    columns = ["recording", "name", "ts_ns", "dur_ns", "pid", "tid"]
+    parts = [
+        session.table(table)[columns]
+        .assign(kind=kind)
+        .astype({c: "str" for c in ("name", "pid", "tid")})
+        for table, kind in kinds.items()
+    ]
+    calls = pd.concat(parts, ignore_index=True)
+    return calls[~calls["name"].str.startswith("ProfilerStep#")].reset_index(drop=True)
+
+
+def _grouped(calls: pd.DataFrame, idle_ns: int) -> pd.DataFrame:
+    by = calls.groupby(["name", "kind"], observed=True)
+    found = by.agg(
+        threads=("tid", "nunique"),
+        calls=("name", "size"),
+        self_in_gaps_ns=("self_in_gaps_ns", "sum"),
+        total_in_gaps_ns=("total_in_gaps_ns", "sum"),
+    ).reset_index()
+    found["idle_share"] = found["self_in_gaps_ns"] / idle_ns
+    return found.sort_values("self_in_gaps_ns", ascending=False, ignore_index=True)

@@ -1,0 +1,260 @@
+"""The training job: one process that trains a click model on a table too large for memory."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass, field
+
+from maiprof_nb.collection.simulation import kernels, updates
+from maiprof_nb.collection.simulation.device import Device
+from maiprof_nb.collection.simulation.embeddings import PRETRAINED_WIDTH, Embeddings
+from maiprof_nb.collection.simulation.layers import (
+    Dropout,
+    Gelu,
+    Layer,
+    LayerNorm,
+    Linear,
+    Parameter,
+)
+from maiprof_nb.collection.simulation.machine import PID, Flow, HostEvent, Machine, Thread
+from maiprof_nb.collection.simulation.scenarios import Scenario
+from maiprof_nb.collection.simulation.table import CATEGORICAL_COLUMNS, NUMERIC_COLUMNS, WorkerPool
+from maiprof_nb.collection.simulation.tensors import Tensor, drop, drop_all, empty
+
+HIDDEN = 512
+EMBEDDING_WIDTH = 32
+BACKWARD_TID = 4077
+EPOCH_NS = 1_772_442_000_000_000_000  # 2026-03-02 09:00:00 UTC, when the simulated job starts
+_TRAIN = "recommender/train.py"
+_IMPORTS_NS = 1_900_000_000
+_SHUTDOWN_NS = 600_000_000
+_ENGINE = (
+    "torch::autograd::Engine::evaluate_function",
+    "torch::autograd::Engine::thread_main",
+    "torch::autograd::python::PythonEngine::thread_init",
+    "clone",
+)
+
+
+@dataclass
+class Run:
+    """A finished run: what the machine did, and the recorded steps as (number, start, end)."""
+
+    scenario: Scenario
+    machine: Machine
+    record_from_ns: int = 0
+    record_to_ns: int = 0
+    end_ns: int = 0
+    steps: list[tuple[int, int, int]] = field(default_factory=list)
+
+
+class Model:
+    """Embeddings, a stack of hidden blocks and a head with one output."""
+
+    def __init__(self, thread: Thread, scenario: Scenario) -> None:
+        half = scenario.mixed_precision
+        linears = itertools.count()
+        width = NUMERIC_COLUMNS + PRETRAINED_WIDTH + CATEGORICAL_COLUMNS * EMBEDDING_WIDTH
+        self.embeddings = Embeddings(thread, CATEGORICAL_COLUMNS, EMBEDDING_WIDTH)
+        self.layers: list[Layer] = [self.embeddings]
+        for block in range(scenario.blocks):
+            inner = HIDDEN if block else width
+            self.layers += [
+                Linear(thread, next(linears), inner, HIDDEN, mixed_precision=half),
+                LayerNorm(thread, block, HIDDEN),
+                Gelu(block),
+                Dropout(block),
+            ]
+        self.layers.append(Linear(thread, next(linears), HIDDEN, 1, mixed_precision=half))
+
+    @property
+    def parameters(self) -> list[Parameter]:
+        """All weights in the order of the layers."""
+        return [parameter for layer in self.layers for parameter in layer.parameters]
+
+
+class Job:
+    """The job's own functions, by the names they have in its Python frames."""
+
+    def __init__(self, run: Run, main: Thread) -> None:
+        self.run, self.main, self.machine = run, main, run.machine
+        self.scenario = run.scenario
+        self.backward_thread = Thread(
+            self.machine, BACKWARD_TID, f"thread {BACKWARD_TID} (pt_autograd_0)", 0, _ENGINE
+        )
+        self.batch: list[Tensor] = []
+        self.predictions: list[Tensor] = []
+        self._loss_call: tuple[int, HostEvent] | None = None
+
+    def main_function(self) -> None:
+        """``main()`` of the job."""
+        with (
+            self.main.frame(_TRAIN, 1, "<module>", 141),
+            self.main.frame(_TRAIN, 66, "main", 81) as frame,
+        ):
+            with self.main.frame("recommender/model.py", 52, "build_model", 60):
+                self.model = Model(self.main, self.scenario)
+            self.pool = WorkerPool(self.machine, self.scenario, self.main.now_ns)
+            frame.line = 96
+            last = self.scenario.first_step + self.scenario.steps
+            for number in range(last):
+                if number == self.scenario.first_step:
+                    self._start_recording()
+                self._step(number)
+            self.main.wait("cudaDeviceSynchronize", 165)
+            self.run.record_to_ns = self.main.now_ns
+        self.pool.close(self.main.now_ns)
+
+    def _start_recording(self) -> None:
+        self.main.wait("cudaDeviceSynchronize", 165)
+        self.main.work(180_000)
+        self.run.record_from_ns = self.main.now_ns
+        self.main.work(40_000)
+
+    def _step(self, number: int) -> None:
+        self.machine.step = number
+        with self.main.annotation(f"ProfilerStep#{number}") as step:
+            with self.machine.in_phase("data loading", self.main):
+                read = number % self.scenario.steps_per_sub_dataset == 0
+                self.pool.next_batch(self.main, read=read)
+            drop_all(self.main, self.batch)
+            with self.main.frame(_TRAIN, 28, "train_step", 30):
+                self._train_step()
+            self.main.work(90_000)
+        if number >= self.scenario.first_step:
+            self.run.steps.append((number, step.start_ns, self.main.now_ns))
+        self.main.work(2_000)
+
+    def _train_step(self) -> None:
+        main, machine = self.main, self.machine
+        with machine.in_phase("other", main), machine.because("input/copy", main):
+            self._to_device()
+        with machine.because("launch-bound", main):
+            with machine.in_phase("other", main):
+                updates.zero_grad(main, self.model.parameters)
+            with machine.in_phase("forward", main):
+                logits, kept = self._forward()
+            with machine.in_phase("backward", main):
+                self._backward(logits, kept)
+            with machine.in_phase("other", main), machine.because("synchronisation", main):
+                updates.item(main)  # if not math.isfinite(loss.item()): ...
+            with machine.in_phase("optimizer", main):
+                self._update()
+        drop(main, kept[-1])
+        if self.scenario.leak:
+            self.predictions.append(logits)
+        else:
+            drop(main, logits)
+
+    def _to_device(self) -> None:
+        rows = self.scenario.rows_per_batch
+        shapes = (((rows, NUMERIC_COLUMNS), 4), ((rows, CATEGORICAL_COLUMNS), 8), ((rows,), 4))
+        with self.main.frame(_TRAIN, 19, "to_device", 22):
+            for shape, width in shapes:
+                dims = [list(shape)]
+                with (
+                    self.main.builtin("<built-in method to of Tensor object>"),
+                    self.main.operator("aten::to", dims),
+                    self.main.operator("aten::_to_copy", dims),
+                ):
+                    tensor = empty(self.main, shape, width)
+                    with self.main.operator("aten::copy_", [*dims, *dims]):
+                        size_bytes = tensor.elements * width
+                        self.main.copy("Memcpy HtoD (Pageable -> Device)", size_bytes)
+                self.batch.append(tensor)
+
+    def _forward(self) -> tuple[Tensor, list[Tensor]]:
+        main, device = self.main, self.machine.device
+        x, self.model.embeddings.ids, _ = self.batch
+        with main.module("ClickModel", 0), main.frame("recommender/model.py", 40, "forward", 47):
+            for layer in self.model.layers:
+                y = layer.forward(main, x)
+                if x is not self.batch[0]:
+                    drop(main, x)
+                x = y
+        logits = x
+        with (
+            main.module("BCEWithLogitsLoss", 0),
+            main.frame("torch/nn/modules/loss.py", 818, "forward"),
+        ):
+            sequence = main.machine.next_id("sequence")
+            dims = [logits.dims, logits.dims]
+            with main.operator(
+                "aten::binary_cross_entropy_with_logits", dims, sequence=sequence, fwd_thread=0
+            ) as call:
+                rows = empty(main, logits.shape)
+                functor = "binary_cross_entropy_with_logits_kernel(at::TensorIteratorBase&)"
+                main.launch(kernels.elementwise(device, functor, rows.elements, 3))
+                loss = empty(main, (1,))
+                main.launch(
+                    kernels.reduce(device, "MeanOps<float, float, float, float>", rows.elements)
+                )
+                drop(main, rows)
+            self._loss_call = sequence, call
+        return logits, [loss]
+
+    def _backward(self, logits: Tensor, kept: list[Tensor]) -> None:
+        main, worker, device = self.main, self.backward_thread, self.machine.device
+        kept.append(kept[0])
+        if self.scenario.mixed_precision:
+            with (
+                main.frame("torch/amp/grad_scaler.py", 177, "scale"),
+                main.operator("aten::mul", [[], []]),
+            ):
+                functor = "AUnaryFunctor<float, float, float, at::native::binary_internal::MulFunctor<float> >"
+                main.launch(kernels.elementwise(device, functor, 1, 2))
+        with (
+            main.frame("torch/_tensor.py", 570, "backward"),
+            main.frame("torch/autograd/__init__.py", 243, "backward"),
+            main.frame("torch/autograd/graph.py", 815, "_engine_run_backward"),
+            main.builtin("<built-in method run_backward of torch._C._EngineBase object>"),
+        ):
+            main.work(26_000)
+            worker.now_ns = main.now_ns
+            grad = self._loss_backward(worker, logits)
+            for layer in reversed(self.model.layers):
+                grad = layer.backward(worker, grad)
+            drop(worker, grad)
+            main.now_ns = worker.now_ns
+            main.work(14_000)
+
+    def _loss_backward(self, worker: Thread, logits: Tensor) -> Tensor:
+        if self._loss_call is None:
+            raise ValueError("there was no forward pass")
+        node = "BinaryCrossEntropyWithLogitsBackward0"
+        sequence, forward = self._loss_call
+        with (
+            worker.operator(
+                f"autograd::engine::evaluate_function: {node}", sequence=sequence, fwd_thread=1
+            ),
+            worker.operator(node, [[]], sequence=sequence, fwd_thread=1) as call,
+        ):
+            self.machine.flows.append(Flow(self.machine.next_id("flow"), forward, call))
+            grad = empty(worker, logits.shape)
+            for functor in (
+                "sigmoid_kernel_cuda(at::TensorIteratorBase&)",
+                "CUDAFunctor_add<float>",
+            ):
+                worker.launch(kernels.elementwise(self.machine.device, functor, grad.elements, 3))
+        return grad
+
+    def _update(self) -> None:
+        main, parameters = self.main, self.model.parameters
+        if not self.scenario.mixed_precision:
+            updates.step(main, parameters, multi_tensor=self.scenario.multi_tensor)
+            return
+        with main.frame("torch/amp/grad_scaler.py", 363, "step"):
+            updates.unscale(main, parameters)
+            updates.step(main, parameters, multi_tensor=self.scenario.multi_tensor)
+        updates.update_scale(main)
+
+
+def simulate(scenario: Scenario, device: Device | None = None) -> Run:
+    """Run the job in one of its states; the same scenario gives the same run, always."""
+    machine = Machine(device or Device(), scenario.seed)
+    run = Run(scenario, machine)
+    machine.causes.append((0, "Python"))
+    main = Thread(machine, PID, f"thread {PID} (python)", _IMPORTS_NS)
+    Job(run, main).main_function()
+    run.end_ns = main.now_ns + _SHUTDOWN_NS
+    return run

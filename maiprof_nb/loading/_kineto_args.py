@@ -1,0 +1,110 @@
+"""The details of Kineto events that tables have columns for."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+import msgspec
+import numpy as np
+import pandas as pd
+
+from maiprof_nb.loading._chrome_json import NO_ARGS, Event
+
+_MAX = 2**62
+NOTHING = msgspec.Raw(b"")
+T = TypeVar("T", bound=msgspec.Struct)
+
+
+class HostArgs(msgspec.Struct, gc=False):
+    """Of operators, annotations, launches and Python calls."""
+
+    external_id: Any = msgspec.field(default=None, name="External id")
+    external_id_2021: Any = msgspec.field(default=None, name="external id")
+    correlation: Any = None
+    sequence: Any = msgspec.field(default=None, name="Sequence number")
+    input_dims: msgspec.Raw = msgspec.field(default=NOTHING, name="Input Dims")
+    input_dims_2021: msgspec.Raw = msgspec.field(default=NOTHING, name="Input dims")
+    python_id: Any = msgspec.field(default=None, name="Python id")
+    python_parent_id: Any = msgspec.field(default=None, name="Python parent id")
+    python_module_id: Any = msgspec.field(default=None, name="Python module id")
+
+
+class DeviceArgs(msgspec.Struct, gc=False):
+    """Of kernels, copies, memsets and annotations mirrored to a device."""
+
+    device: Any = None
+    stream: Any = None
+    correlation: Any = None
+    external_id: Any = msgspec.field(default=None, name="External id")
+    external_id_2021: Any = msgspec.field(default=None, name="external id")
+    bytes: Any = None
+    blocks_per_sm: Any = msgspec.field(default=None, name="blocks per SM")
+    est_occupancy_pct: Any = msgspec.field(default=None, name="est. achieved occupancy %")
+    collective: Any = msgspec.field(default=None, name="Collective name")
+
+
+class MemoryArgs(msgspec.Struct, gc=False):
+    """Of `[memory]` instants."""
+
+    device_type: Any = msgspec.field(default=None, name="Device Type")
+    device: Any = msgspec.field(default=None, name="Device Id")
+    address: Any = msgspec.field(default=None, name="Addr")
+    size_bytes: Any = msgspec.field(default=None, name="Bytes")
+    allocated: Any = msgspec.field(default=None, name="Total Allocated")
+    reserved: Any = msgspec.field(default=None, name="Total Reserved")
+
+
+def decode(events: list[Event], kind: type[T]) -> list[T]:
+    """The args of every event as `kind`; defaults where they are not an object."""
+    decoder = msgspec.json.Decoder(kind)
+    nothing = kind()
+    found = []
+    for event in events:
+        if event.args is NO_ARGS:
+            found.append(nothing)
+            continue
+        try:
+            found.append(decoder.decode(event.args))
+        except msgspec.DecodeError:
+            found.append(nothing)
+    return found
+
+
+def integers(values: list[Any]) -> pd.api.extensions.ExtensionArray:
+    """Optional integers: numbers and numeric strings; anything else is missing."""
+    missing = np.zeros(len(values), dtype=bool)
+    made = np.zeros(len(values), dtype=np.int64)
+    for i, value in enumerate(values):
+        number = value if type(value) is int else _integer(value)
+        if number is None or not -_MAX < number < _MAX:
+            missing[i] = True
+        else:
+            made[i] = number
+    return pd.arrays.IntegerArray(made, missing)
+
+
+def _integer(value: Any) -> int | None:
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, str):
+        try:
+            return int(value, 16) if value.startswith("0x") else int(value)
+        except ValueError:
+            return None
+    return None
+
+
+def floats(values: list[Any]) -> pd.api.extensions.ExtensionArray:
+    """Optional floats; anything that is not a finite number is missing."""
+    made = np.array(
+        [v if isinstance(v, int | float) and abs(v) < _MAX else np.nan for v in values],
+        dtype=np.float64,
+    )
+    missing = np.isnan(made)
+    return pd.arrays.FloatingArray(np.where(missing, 0.0, made), missing)
+
+
+def texts(values: list[Any]) -> pd.Categorical:
+    """Text, or missing, as categories."""
+    codes, names = pd.factorize(np.array(values, dtype=object))
+    return pd.Categorical.from_codes(codes, categories=pd.Index(names, dtype="str"))

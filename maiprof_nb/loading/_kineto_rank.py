@@ -1,0 +1,29 @@
+"""Which rank a trace belongs to."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from maiprof_nb.recording import Note
+
+_IN_NAME = re.compile(r"(?<![a-z])(?:rank|worker|TP)[-_]?(\d+)", re.IGNORECASE)
+
+
+def rank_of(meta: dict[str, Any], source: str) -> tuple[int | None, list[Note]]:
+    """The rank the file states, or else the one its name states, or else none.
+
+    Returns
+    -------
+    (int or None, list of Note)
+        The rank, and a note where it had to be guessed or is unknown.
+    """
+    stated = meta.get("distributedInfo")
+    if isinstance(stated, dict) and isinstance(stated.get("rank"), int):
+        return stated["rank"], []
+    name = source.replace("\\", "/").rsplit("/", 1)[-1]
+    found = _IN_NAME.search(name)
+    if found:
+        text = f"The file states no rank; rank {found[1]} was taken from its name."
+        return int(found[1]), [Note("rank-from-name", text)]
+    return None, [Note("rank-unknown", "Neither the file nor its name states a rank.")]

@@ -1,0 +1,360 @@
+"""Events of a Kineto trace -> typed tables."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from maiprof_nb.loading._chrome_json import Event
+from maiprof_nb.loading._kernel_kind import kinds
+from maiprof_nb.loading._kineto_args import (
+    DeviceArgs,
+    HostArgs,
+    MemoryArgs,
+    decode,
+    floats,
+    integers,
+    texts,
+)
+from maiprof_nb.loading._kineto_times import Bools, Ints
+from maiprof_nb.tables import SCHEMAS
+
+_BY_CATEGORY = {
+    "cpu_op": "operators",
+    "Operator": "operators",
+    "user_annotation": "annotations",
+    "gpu_user_annotation": "device_annotations",
+    "cuda_runtime": "launches",
+    "cuda_driver": "launches",
+    "Runtime": "launches",
+    "mtia_runtime": "launches",
+    "xpu_runtime": "launches",
+    "privateuse1_runtime": "launches",
+    "python_function": "python_calls",
+    "kernel": "kernels",
+    "Kernel": "kernels",
+    "gpu_memcpy": "kernels",
+    "Memcpy": "kernels",
+    "gpu_memset": "kernels",
+    "Memset": "kernels",
+    "mtia_ccp_events": "kernels",
+}
+_BY_PHASE = {"s": "flows", "t": "flows", "f": "flows", "C": "counters", "M": "track_labels"}
+_ENDS = {"s": "start", "t": "step", "f": "finish"}
+_STEP = re.compile(r"ProfilerStep#(\d+)$")
+# Before torch 1.12 named ranges were written as operators; these names are ranges.
+_RANGES = re.compile(r"ProfilerStep#\d+$|Optimizer\.(?:step|zero_grad)#|enumerate\(DataLoader\)#")
+
+
+class Rows:
+    """Events of one trace with their times, from which each table takes its rows.
+
+    Parameters
+    ----------
+    events : list of Event
+        All events, in file order.
+    ts_ns, dur_ns : ndarray of int64
+        Start from the recording's time zero, and duration.
+    has_ts, has_dur : ndarray of bool
+        Which of them the file states.
+    """
+
+    def __init__(
+        self, events: list[Event], ts_ns: Ints, dur_ns: Ints, has_ts: Bools, has_dur: Bools
+    ) -> None:
+        self.events = events
+        self.ts_ns, self.dur_ns = ts_ns, dur_ns
+        self.has_ts, self.has_dur = has_ts, has_dur
+        self.category = texts([event.cat for event in events])
+        self.phase = texts([event.ph for event in events])
+        self.name = texts([event.name for event in events])
+        self.pid = texts([_label(event.pid) for event in events])
+        self.tid = texts([_label(event.tid) for event in events])
+
+    def counts(self) -> dict[str, int]:
+        """Events by phase and category exactly as the file has them."""
+        width = len(self.category.categories) + 1  # the last stands for "no category"
+        phases = [*self.phase.categories, ""]
+        categories = [*self.category.categories, ""]
+        pairs = self.phase.codes.astype(np.int64) * width + self.category.codes % width
+        found, numbers = np.unique(pairs, return_counts=True)
+        return {
+            f"{phases[pair // width]}/{categories[pair % width]}": int(number)
+            for pair, number in zip(found, numbers, strict=True)
+        }
+
+    def places(self) -> dict[str, npt.NDArray[np.intp]]:
+        """Positions of the events of each table, by table name."""
+        table = np.full(len(self.events), "other_events", dtype=object)
+        complete = _is(self.phase, {"X"}) & self.has_ts
+        for code, category in enumerate(self.category.categories):
+            if category in _BY_CATEGORY:
+                table[complete & (self.category.codes == code)] = _BY_CATEGORY[category]
+        ranges = np.array([bool(_RANGES.match(str(n))) for n in self.name.categories], dtype=bool)
+        named = self.name.codes >= 0
+        is_range = np.zeros(len(table), dtype=bool)
+        is_range[named] = ranges[self.name.codes[named]]
+        table[is_range & (table == "operators")] = "annotations"
+        for code, phase in enumerate(self.phase.categories):
+            if phase in _BY_PHASE:
+                timed = self.has_ts if phase != "M" else np.ones(len(table), dtype=bool)
+                table[timed & (self.phase.codes == code)] = _BY_PHASE[phase]
+        instant = _is(self.phase, {"i", "I", "R"}) & _is(self.name, {"[memory]"}) & self.has_ts
+        table[instant] = "memory_events"
+        return {name: np.flatnonzero(table == name) for name in set(table)}
+
+
+def tables(rows: Rows) -> dict[str, pd.DataFrame]:
+    """Every table of a trace; each event is a row of exactly one of them (a counter event
+    with several values is several rows, and a step is also a row of `annotations`)."""
+    places = rows.places()
+    nothing = np.empty(0, dtype=np.intp)
+    made = {name: build(rows, places.get(name, nothing)) for name, build in _BUILDERS.items()}
+    made["steps"] = _steps(made["annotations"])
+    return made
+
+
+def _label(value: Any) -> str | None:
+    return value if value is None or isinstance(value, str) else str(value)
+
+
+def _is(values: pd.Categorical, wanted: set[str]) -> Bools:
+    codes = [code for code, text in enumerate(values.categories) if text in wanted]
+    return np.isin(values.codes, codes)
+
+
+def _take(values: pd.Categorical, at: npt.NDArray[np.intp]) -> pd.Categorical:
+    return values[at].remove_unused_categories()
+
+
+def _common(rows: Rows, at: npt.NDArray[np.intp], *columns: str) -> dict[str, Any]:
+    makers: dict[str, Callable[[], Any]] = {
+        "event": lambda: at.astype(np.int64),
+        "name": lambda: _take(rows.name, at),
+        "ts_ns": lambda: rows.ts_ns[at],
+        "dur_ns": lambda: rows.dur_ns[at],
+        "pid": lambda: _take(rows.pid, at),
+        "tid": lambda: _take(rows.tid, at),
+    }
+    return {column: makers[column]() for column in columns}
+
+
+_HOST = ("event", "name", "ts_ns", "dur_ns", "pid", "tid")
+
+
+def _host_args(rows: Rows, at: npt.NDArray[np.intp]) -> list[HostArgs]:
+    return decode([rows.events[i] for i in at], HostArgs)
+
+
+def _external_ids(args: list[Any]) -> Any:
+    return integers(
+        [a.external_id if a.external_id is not None else a.external_id_2021 for a in args]
+    )
+
+
+def _operators(rows: Rows, at: npt.NDArray[np.intp]) -> pd.DataFrame:
+    args = _host_args(rows, at)
+    return SCHEMAS["operators"].frame(
+        _common(rows, at, *_HOST)
+        | {
+            "external_id": _external_ids(args),
+            "sequence": integers([a.sequence for a in args]),
+            "input_dims": texts([_dims(a) for a in args]),
+        }
+    )
+
+
+def _dims(args: HostArgs) -> str | None:
+    written = bytes(args.input_dims) or bytes(args.input_dims_2021)
+    return str(written, "utf-8", "replace") if written else None
+
+
+def _annotations(rows: Rows, at: npt.NDArray[np.intp]) -> pd.DataFrame:
+    args = _host_args(rows, at)
+    return SCHEMAS["annotations"].frame(
+        _common(rows, at, *_HOST) | {"external_id": _external_ids(args)}
+    )
+
+
+def _launches(rows: Rows, at: npt.NDArray[np.intp]) -> pd.DataFrame:
+    args = _host_args(rows, at)
+    return SCHEMAS["launches"].frame(
+        _common(rows, at, *_HOST)
+        | {
+            "external_id": _external_ids(args),
+            "correlation": integers([a.correlation for a in args]),
+        }
+    )
+
+
+def _python_calls(rows: Rows, at: npt.NDArray[np.intp]) -> pd.DataFrame:
+    args = _host_args(rows, at)
+    return SCHEMAS["python_calls"].frame(
+        _common(rows, at, *_HOST)
+        | {
+            "python_id": integers([a.python_id for a in args]),
+            "parent_id": integers([a.python_parent_id for a in args]),
+            "module_id": integers([a.python_module_id for a in args]),
+        }
+    )
+
+
+def _device_args(rows: Rows, at: npt.NDArray[np.intp]) -> tuple[list[DeviceArgs], Any, Any]:
+    """Args, device and stream; the row's process and thread where the args do not say."""
+    events = [rows.events[i] for i in at]
+    args = decode(events, DeviceArgs)
+    devices = [
+        a.device if a.device is not None else e.pid for a, e in zip(args, events, strict=True)
+    ]
+    streams = [
+        a.stream if a.stream is not None else e.tid for a, e in zip(args, events, strict=True)
+    ]
+    return args, integers(devices), integers([_stream(s) for s in streams])
+
+
+def _stream(value: Any) -> Any:
+    return value.removeprefix("stream ") if isinstance(value, str) else value
+
+
+def _kernels(rows: Rows, at: npt.NDArray[np.intp]) -> pd.DataFrame:
+    args, device, stream = _device_args(rows, at)
+    common = _common(rows, at, "event", "name", "ts_ns", "dur_ns")
+    return SCHEMAS["kernels"].frame(
+        common
+        | {
+            "kind": kinds(
+                rows.category[at],
+                common["name"],
+                collective=[a.collective is not None for a in args],
+            ),
+            "device": device,
+            "stream": stream,
+            "external_id": _external_ids(args),
+            "correlation": integers([a.correlation for a in args]),
+            "size_bytes": integers([a.bytes for a in args]),
+            "blocks_per_sm": floats([a.blocks_per_sm for a in args]),
+            "est_occupancy_pct": floats([a.est_occupancy_pct for a in args]),
+        }
+    )
+
+
+def _device_annotations(rows: Rows, at: npt.NDArray[np.intp]) -> pd.DataFrame:
+    args, device, stream = _device_args(rows, at)
+    return SCHEMAS["device_annotations"].frame(
+        _common(rows, at, "event", "name", "ts_ns", "dur_ns")
+        | {"device": device, "stream": stream, "external_id": _external_ids(args)}
+    )
+
+
+def _flows(rows: Rows, at: npt.NDArray[np.intp]) -> pd.DataFrame:
+    return SCHEMAS["flows"].frame(
+        _common(rows, at, "event", "ts_ns", "pid", "tid")
+        | {
+            "category": _take(rows.category, at),
+            "flow_id": texts([_label(rows.events[i].id) for i in at]),
+            "end": texts([_ENDS[rows.events[i].ph] for i in at]),
+        }
+    )
+
+
+def _counters(rows: Rows, at: npt.NDArray[np.intp]) -> pd.DataFrame:
+    samples = [
+        (i, key, float(value))
+        for i in at
+        for key, value in arguments(rows.events[i]).items()
+        if isinstance(value, int | float)
+    ]
+    places = np.array([place for place, _, _ in samples], dtype=np.intp)
+    return SCHEMAS["counters"].frame(
+        {
+            "event": places.astype(np.int64),
+            "ts_ns": rows.ts_ns[places],
+            "device": _take(rows.pid, places),
+            "counter": texts([key for _, key, _ in samples]),
+            "unit": texts([None] * len(samples)),
+            "value": np.array([value for _, _, value in samples], dtype=np.float64),
+        }
+    )
+
+
+def _memory_events(rows: Rows, at: npt.NDArray[np.intp]) -> pd.DataFrame:
+    args = decode([rows.events[i] for i in at], MemoryArgs)
+    sizes = integers([a.size_bytes for a in args])
+    return SCHEMAS["memory_events"].frame(
+        _common(rows, at, "event", "ts_ns", "pid", "tid")
+        | {
+            "device_type": integers([a.device_type for a in args]),
+            "device": integers([a.device for a in args]),
+            "address": integers([a.address for a in args]),
+            "size_bytes": pd.Series(sizes).fillna(0).astype("int64"),
+            "allocated_bytes": integers([a.allocated for a in args]),
+            "reserved_bytes": integers([a.reserved for a in args]),
+        }
+    )
+
+
+def _track_labels(rows: Rows, at: npt.NDArray[np.intp]) -> pd.DataFrame:
+    said = [next(iter(arguments(rows.events[i]).values()), None) for i in at]
+    return SCHEMAS["track_labels"].frame(
+        _common(rows, at, "event", "pid", "tid")
+        | {"label": _take(rows.name, at), "text": texts([_label(value) for value in said])}
+    )
+
+
+def _other_events(rows: Rows, at: npt.NDArray[np.intp]) -> pd.DataFrame:
+    return SCHEMAS["other_events"].frame(
+        _common(rows, at, "event", "name", "pid", "tid")
+        | {
+            "phase": _take(rows.phase, at),
+            "category": _take(rows.category, at),
+            "ts_ns": pd.arrays.IntegerArray(rows.ts_ns[at], ~rows.has_ts[at]),
+            "dur_ns": pd.arrays.IntegerArray(rows.dur_ns[at], ~rows.has_dur[at]),
+        }
+    )
+
+
+def _steps(annotations: pd.DataFrame) -> pd.DataFrame:
+    is_step = _is(
+        annotations["name"].array, {n for n in annotations["name"].cat.categories if _STEP.match(n)}
+    )
+    found = annotations[is_step]
+    return SCHEMAS["steps"].frame(
+        {
+            "event": found["event"],
+            "step": found["name"].astype("str").str.extract(_STEP)[0].astype("int64"),
+            "ts_ns": found["ts_ns"],
+            "dur_ns": found["dur_ns"],
+            "pid": found["pid"].cat.remove_unused_categories(),
+            "tid": found["tid"].cat.remove_unused_categories(),
+        }
+    )
+
+
+def arguments(event: Event) -> dict[str, Any]:
+    """All args of one event; empty where they are not an object."""
+    try:
+        found = msgspec.json.decode(event.args)
+    except msgspec.DecodeError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+_BUILDERS: dict[str, Callable[[Rows, npt.NDArray[np.intp]], pd.DataFrame]] = {
+    "operators": _operators,
+    "launches": _launches,
+    "kernels": _kernels,
+    "annotations": _annotations,
+    "device_annotations": _device_annotations,
+    "python_calls": _python_calls,
+    "flows": _flows,
+    "counters": _counters,
+    "memory_events": _memory_events,
+    "track_labels": _track_labels,
+    "other_events": _other_events,
+}

@@ -1,0 +1,217 @@
+"""What readers of GPU metrics share: cells to numbers, ticks, and the recording itself."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from maiprof_nb.recording import Note, Recording
+from maiprof_nb.tables import SCHEMAS
+from maiprof_nb.timebase import NS_PER_S, Clock
+
+HEAD_BYTES = 64 * 2**10  # a header stands within it, banner and NUL bytes included
+ZONE_UNCERTAINTY_NS = 14 * 3600 * NS_PER_S  # zones reach from -12 h to +14 h
+LOCAL_TIME = "local time without a zone, read as UTC"
+NO_TIME = Clock(None, "no time stamps; one sample a second assumed", ordered_only=True)
+
+_UNITS = {"MB": "MiB", "seconds": "s", "Celsius": "C", "°C": "C", "percent": "%", "": None}
+_WORDS = {"Not Active": "0", "Active": "1"}
+_NUMBER = re.compile(r"(?P<number>[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)(?:\s+(?P<unit>\S+))?")
+
+Floats = npt.NDArray[np.float64]
+
+
+def canonical_unit(text: str) -> str | None:
+    """One spelling a unit; None where there is none. nvidia-smi writes MB for MiB."""
+    return _UNITS.get(text, text)
+
+
+@dataclass
+class Dropped:
+    """Lines that could not be read."""
+
+    count: int = 0
+    example: str = ""
+
+    def add(self, line_number: int, text: str) -> None:
+        """Count one line, keeping the first as the example."""
+        if not self.count:
+            shown = text.strip()[:60]
+            self.example = f"the first is line {line_number}: {shown!r}"
+        self.count += 1
+
+    def notes(self) -> list[Note]:
+        """The note on them, if any."""
+        if not self.count:
+            return []
+        return [
+            Note("rows-dropped", f"{self.count} lines are no samples; {self.example}.", self.count)
+        ]
+
+
+@dataclass
+class Samples:
+    """Rows of one file that share their columns.
+
+    Parameters
+    ----------
+    counters : list of (name, unit)
+        What each column of `cells` is.
+    """
+
+    counters: list[tuple[str, str | None]]
+    events: list[int] = field(default_factory=list)
+    devices: list[str | None] = field(default_factory=list)
+    cells: list[Sequence[str]] = field(default_factory=list)
+
+    def values(self) -> Floats:
+        """The cells as numbers, one row a sample; not a number where missing."""
+        shape = (len(self.cells), len(self.counters))
+        if not shape[0]:
+            return np.empty(shape)
+        columns = zip(*self.cells, strict=True)
+        return np.column_stack([numbers(column) for column in columns]).reshape(shape)
+
+
+def numbers(cells: Sequence[str]) -> Floats:
+    """Text such as ``34 %``, ``0x1F``, ``P0``, ``Not Active`` as numbers, else not a number."""
+    distinct, inverse = np.unique(np.array(cells, dtype=str), return_inverse=True)
+    return np.array([number(cell) for cell in distinct], dtype=np.float64)[inverse]
+
+
+def number(cell: str) -> float:
+    """One cell as a number; not a number where it holds none."""
+    text = _WORDS.get(cell.strip(), cell.strip())
+    if re.fullmatch(r"0x[0-9a-fA-F]{1,16}", text):
+        return float(int(text, 16))
+    found = _NUMBER.fullmatch(text.removeprefix("P"))
+    return float(found["number"]) if found else float("nan")
+
+
+def has_unit(cell: str) -> bool:
+    """True for a number followed by its unit."""
+    found = _NUMBER.fullmatch(cell.strip())
+    return bool(found and found["unit"])
+
+
+def ticks(devices: Sequence[Any]) -> npt.NDArray[np.int64]:
+    """How often each device was seen before, as ns at one sample a second."""
+    names = pd.Series(list(devices), dtype="str")
+    seen = names.groupby(names, dropna=False).cumcount().to_numpy()
+    return np.asarray(seen, dtype=np.int64) * NS_PER_S
+
+
+def local_times(texts: Sequence[str], formats: Sequence[str]) -> pd.Series[Any]:
+    """Epoch ns of stamps without a zone, read as UTC; missing where none of `formats` fits."""
+    text = pd.Series(texts, dtype="str")
+    found = pd.Series(pd.NaT, text.index, dtype="datetime64[ns]")
+    for pattern in formats:
+        parsed = pd.to_datetime(text[found.isna()], format=pattern, errors="coerce")
+        found = found.fillna(parsed.astype("datetime64[ns]"))
+    return found.astype("int64").astype("Int64").mask(found.isna())
+
+
+def local_clock(zero_ns: int) -> Clock:
+    """The clock of stamps without a zone."""
+    return Clock(zero_ns, LOCAL_TIME, ZONE_UNCERTAINTY_NS)
+
+
+def table(samples: Samples, ts_ns: npt.NDArray[np.int64]) -> tuple[pd.DataFrame, dict[str, int]]:
+    """The table `counters` of these rows, and how many samples each counter lacks."""
+    values = samples.values()
+    row, column = np.nonzero(~np.isnan(values))
+    names = [name for name, _ in samples.counters]
+    units = [unit for _, unit in samples.counters]
+    frame = SCHEMAS["counters"].frame(
+        {
+            "event": np.array(samples.events, dtype=np.int64)[row],
+            "ts_ns": ts_ns[row],
+            "device": pd.Series(samples.devices, dtype="str").astype("category").iloc[row],
+            "counter": _taken(names, column),
+            "unit": _taken(units, column),
+            "value": values[row, column],
+        }
+    )
+    lacking = len(values) - np.bincount(column, minlength=len(names))
+    return frame, {name: int(n) for name, n in zip(names, lacking, strict=True) if n}
+
+
+def _taken(texts: Sequence[str | None], positions: npt.NDArray[np.int64]) -> pd.Series[Any]:
+    """`texts` at `positions` as a category."""
+    return pd.Series(list(texts), dtype="str").astype("category").iloc[positions]
+
+
+def missing_note(lacking: Mapping[str, int]) -> list[Note]:
+    """The note on samples that say they have no value."""
+    total = sum(lacking.values())
+    if not total:
+        return []
+    names = sorted(lacking, key=lambda name: -lacking[name])
+    shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+    return [Note("missing-values", f"{total} samples have no value: {shown}.", total)]
+
+
+def recording(
+    source: str,
+    name: str,
+    parts: Sequence[Samples],
+    stamps: tuple[npt.NDArray[np.int64], Clock],
+    *,
+    notes: Sequence[Note],
+    meta: dict[str, Any] | None = None,
+) -> Recording:
+    """One recording of all rows, `stamps` being the times of all of them and their clock."""
+    ts_ns, clock = stamps
+    frames: list[pd.DataFrame] = []
+    lacking: Counter[str] = Counter()
+    at = 0
+    for part in parts:
+        frame, missing = table(part, ts_ns[at : at + len(part.events)])
+        at += len(part.events)
+        lacking.update(missing)
+        if len(frame):
+            frames.append(frame)
+    return of_table(
+        source, name, _joined(frames), clock, notes=[*notes, *missing_note(lacking)], meta=meta
+    )
+
+
+def _joined(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    schema = SCHEMAS["counters"]
+    if len(frames) < 2:
+        return frames[0] if frames else schema.empty()
+    texts = dict.fromkeys(("device", "counter", "unit"), "str")
+    whole = pd.concat([frame.astype(texts) for frame in frames], ignore_index=True)
+    return schema.frame({name: whole[name] for name in schema.column_names})
+
+
+def of_table(
+    source: str,
+    name: str,
+    counters: pd.DataFrame,
+    clock: Clock,
+    *,
+    notes: Sequence[Note],
+    meta: dict[str, Any] | None = None,
+) -> Recording:
+    """One recording of the table `counters`."""
+    if counters.empty:
+        notes = [*notes, Note("no-samples", "The file holds no sample with a value.")]
+    devices = [str(device) for device in counters["device"].dropna().unique()]
+    return Recording(
+        source=source,
+        kind="metrics",
+        format=name,
+        tables={"counters": counters},
+        clock=clock,
+        notes=tuple(notes),
+        events={"sample": len(counters)},
+        meta={"devices": devices, **(meta or {})},
+    )

@@ -1,0 +1,228 @@
+"""Files that are often taken for a recording: what each is, and what to give instead."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+
+from maiprof_nb.loading import smi_query
+
+HEAD_BYTES = 64 * 2**10
+JSON_HEAD_BYTES = 512 * 2**10  # metadata before the events reaches tens of kB
+
+_UTF8_MARK = b"\xef\xbb\xbf"
+_BLANK = b" \t\r\n\0"
+_GIVE_TRACE = "Give the trace that torch.profiler's export_chrome_trace or Kineto wrote"
+_GIVE_SNAPSHOT = "Give the pickle that torch.cuda.memory._dump_snapshot wrote"
+_GIVE_QUERY = (
+    "Record with nvidia-smi --query-gpu=timestamp,index,utilization.gpu,memory.used,power.draw "
+    "--format=csv -l 1"
+)
+_GIVE_METRICS = (
+    "GPU metrics are read from nvidia-smi --query-gpu, nvidia-smi dmon, dcgmi dmon "
+    "and dcgm-exporter"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why a file is not read.
+
+    Parameters
+    ----------
+    problem : str
+        What the file is, as the end of a sentence that begins with its name.
+    remedy : str
+        What to give instead.
+    """
+
+    problem: str
+    remedy: str
+
+
+_MAGIC = (  # bytes at a position
+    (0, b"version https://git-lfs.github.com/spec/", Refusal(
+        "is a Git LFS pointer: the file itself was not downloaded", "Fetch it with git lfs pull")),
+    (0, b"PK\x03\x04", Refusal(
+        "is a zip archive (perhaps a torch.save checkpoint)",
+        "Unpack it, and give the trace or snapshot inside")),
+    (257, b"ustar", Refusal("is a tar archive", "Unpack it, and give the files inside")),
+    (0, b"\x28\xb5\x2f\xfd", Refusal("is compressed with zstd", "Unpack it with zstd -d first")),
+    (0, b"\xfd7zXZ\0", Refusal("is compressed with xz", "Unpack it with xz -d first")),
+    (0, b"BZh", Refusal("is compressed with bzip2", "Unpack it with bzip2 -d first")),
+    (0, b"SQLite format 3\0", Refusal(
+        "is an SQLite database (perhaps of Nsight Systems)", _GIVE_TRACE)),
+)  # fmt: skip
+
+_HTML = re.compile(
+    rb"\s*(?:<!--.{0,2000}?-->\s*)?<(?:!doctype html|html)\b", re.IGNORECASE | re.DOTALL
+)
+
+_TEXTS = (  # a pattern near the beginning of a text file
+    (re.compile(rb"^[\" \t]*#[ \t]*gpu\b.*\bpid\b", re.MULTILINE), Refusal(
+        "is an nvidia-smi pmon log, a table of processes",
+        "Record the GPU itself with nvidia-smi dmon -o DT")),
+    (re.compile(rb"^=+NVSMI LOG=+", re.MULTILINE), Refusal(
+        "is the report of nvidia-smi -q, one moment without a course over time", _GIVE_QUERY)),
+    (re.compile(
+        rb"^(?=.*\b(?:pid|process_name)\b)(?=.*\b(?:used_(?:gpu_)?memory|gpu_uuid)\b).*,",
+        re.MULTILINE), Refusal(
+        "is an nvidia-smi --query-compute-apps log, a table of processes", _GIVE_QUERY)),
+    (re.compile(rb"\AGPUId,TimeStampUs,"), Refusal(
+        "is a sampler's long table of DCGM fields (GPUId, TimeStampUs, ...)", _GIVE_METRICS)),
+    (re.compile(rb"\bRAM \d+/\d+MB\b.*\bGR3D_FREQ\b"), Refusal(
+        "is a tegrastats log of a Jetson", _GIVE_METRICS)),
+    (re.compile(rb"\A\s*Date\s*,\s*GPU (?:Core )?Clock \[MHz\]"), Refusal(
+        "is a GPU-Z sensor log", _GIVE_METRICS)),
+    (re.compile(rb"\A\"(?:Dstat|pcp-dstat)[^\n]*CSV output\""), Refusal(
+        "is a dstat log of the host (processor, disks, network), without GPU metrics",
+        _GIVE_METRICS)),
+    (re.compile(
+        rb"^(?:timestamp,)?gpu,(?:\w+,)*(?:gfx_activity|socket_power)\b", re.MULTILINE), Refusal(
+        "is an amd-smi metric log", _GIVE_METRICS)),
+    (re.compile(rb"^device,.*(?:Temperature \(Sensor|GPU use \(%\))", re.MULTILINE), Refusal(
+        "is a rocm-smi log", _GIVE_METRICS)),
+    (re.compile(rb"\A[\w,]*(?:codecarbon_version|gpu_energy_kwh)\b"), Refusal(
+        "is an energy summary of CodeCarbon", _GIVE_METRICS)),
+    (re.compile(rb"\Atimestamp,(?:\w+,)*\w*watts\b"), Refusal(
+        "is a log of the power of whole machines", _GIVE_METRICS)),
+    (re.compile(rb"^-[- ]+$[^\n]*\n.*\bSelf CPU %", re.MULTILINE), Refusal(
+        "is the printed table of torch.profiler's key_averages()", _GIVE_TRACE)),
+)  # fmt: skip
+
+_SMI_TABLE = re.compile(rb"^\| NVIDIA-SMI \d", re.MULTILINE)
+_SMI_ROW = re.compile(
+    rb"^(?:\d{4}/\d\d/\d\d \d\d:\d\d:\d\d(?:\.\d+)?, "
+    rb"|(?:[^,\n]*, )*\d+(?:\.\d+)? (?:MiB|W|MHz|%)(?:, |$))",
+    re.MULTILINE,
+)
+
+_TRACE_KEYS = frozenset({"traceEvents", "schemaVersion", "deviceProperties", "distributedInfo"})
+_OBJECTS = (  # keys at the top of a JSON object
+    (frozenset({"schema", "nodes"}), Refusal(
+        "is a PyTorch execution trace (operators and their data, without times)",
+        f"{_GIVE_TRACE} of the same run")),
+    (frozenset({"workload_graph"}), Refusal(
+        "is a Chakra execution trace in JSON", f"{_GIVE_TRACE} of the same run")),
+    (frozenset({"status", "data"}), Refusal(
+        "is an answer of the Prometheus API", _GIVE_METRICS)),
+    (frozenset({"$schema", "profiles"}), Refusal("is a speedscope profile", _GIVE_TRACE)),
+    (frozenset({"_runtime", "_timestamp"}), Refusal(
+        "is a Weights & Biases event log", _GIVE_METRICS)),
+)  # fmt: skip
+
+
+def reason(data: bytes) -> Refusal | None:
+    """Say what the file is if it is a known look-alike; None if a reader may try.
+
+    Looks at the beginning only; a JSON object of unknown make is searched for ``traceEvents``.
+    """
+    if not data[:HEAD_BYTES].strip(_BLANK) and not data.strip(_BLANK):
+        return Refusal("is empty", "Record again; the program may have ended before it was written")
+    for at, mark, refusal in _MAGIC:
+        if data.startswith(mark, at):
+            return refusal
+    head = data[:HEAD_BYTES].removeprefix(_UTF8_MARK)
+    start = head.lstrip()[:1]
+    if start == b"{":
+        return _object(data)
+    if start == b"[":
+        return _list(data)
+    if _HTML.match(head):
+        return _page(head)
+    return _text(head)
+
+
+def _page(head: bytes) -> Refusal:
+    if b"Memory Timeline" in head:
+        return Refusal(
+            "is the page of export_memory_timeline, which holds a picture and no numbers",
+            _GIVE_SNAPSHOT,
+        )
+    return Refusal("is a web page", _GIVE_TRACE)
+
+
+def _text(head: bytes) -> Refusal | None:
+    if smi_query.sniff(head):
+        return None
+    for pattern, refusal in _TEXTS:
+        if pattern.search(head):
+            return refusal
+    if _SMI_TABLE.search(head):
+        return Refusal("is the table that nvidia-smi prints, one moment as a picture", _GIVE_QUERY)
+    if _SMI_ROW.match(head):
+        return Refusal(
+            "is an nvidia-smi query log without its header line, so its columns have no names",
+            f"{_GIVE_QUERY} (not noheader), or put the header line back",
+        )
+    return None
+
+
+def _object(data: bytes) -> Refusal | None:
+    keys, whole = _top_keys(_json_head(data))
+    if keys & _TRACE_KEYS:
+        return None
+    for signature, refusal in _OBJECTS:
+        if signature <= keys:
+            return refusal
+    if whole and not keys:
+        return Refusal("is an empty JSON object", _GIVE_TRACE)
+    if b'"traceEvents"' in data:
+        return None
+    shown = ", ".join(sorted(keys)[:4])
+    held = f" (it has {shown})" if shown else ""
+    return Refusal(f"is a JSON object without traceEvents{held}", _GIVE_TRACE)
+
+
+def _list(data: bytes) -> Refusal | None:
+    head = _json_head(data).lstrip()[1:].lstrip()
+    if head.startswith("["):
+        return Refusal(
+            "is the data of export_memory_timeline, without addresses and stacks", _GIVE_SNAPSHOT
+        )
+    try:
+        first, _ = json.JSONDecoder().raw_decode(head)
+    except (ValueError, RecursionError):
+        return None  # an empty list, or damage: the trace reader says which
+    if not isinstance(first, dict):
+        return Refusal("is a JSON list of plain values", _GIVE_TRACE)
+    if "ph" in first:
+        return None
+    if {"ram_used", "gpu_usage"} & set(first):
+        return Refusal("is a tegrastats log turned into JSON", _GIVE_METRICS)
+    return Refusal("is a JSON list of objects that are no trace events", _GIVE_TRACE)
+
+
+def _json_head(data: bytes) -> str:
+    return data[:JSON_HEAD_BYTES].removeprefix(_UTF8_MARK).decode("utf-8", "replace")
+
+
+def _top_keys(text: str) -> tuple[set[str], bool]:
+    """Keys of the outermost object as far as they can be read, and whether it was read whole."""
+    decoder = json.JSONDecoder()
+    keys: set[str] = set()
+    at = text.index("{") + 1
+    try:
+        while True:
+            at = _skip_blank(text, at)
+            if text[at] == "}":
+                return keys, True
+            key, at = decoder.raw_decode(text, at)
+            at = _skip_blank(text, at)
+            if not isinstance(key, str) or text[at] != ":":
+                return keys, False
+            keys.add(key)
+            if key in _TRACE_KEYS:
+                return keys, False
+            _, at = decoder.raw_decode(text, _skip_blank(text, at + 1))
+            at = _skip_blank(text, at)
+            at += text[at] == ","
+    except (ValueError, IndexError, RecursionError):
+        return keys, False
+
+
+def _skip_blank(text: str, at: int) -> int:
+    while text[at] in " \t\r\n":
+        at += 1
+    return at

@@ -1,0 +1,58 @@
+"""The formats that can be read, and the look-alikes that are refused by name."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from maiprof_nb.errors import LoadError
+from maiprof_nb.loading import (
+    dcgm_exporter,
+    dcgmi_dmon,
+    kineto,
+    lookalikes,
+    smi_dmon,
+    smi_query,
+    snapshot,
+)
+from maiprof_nb.recording import Recording
+
+
+class Format(Protocol):
+    """A module that says "mine" and reads."""
+
+    NAME: str
+
+    @staticmethod
+    def sniff(data: bytes) -> bool:
+        """True if `data`, the unwrapped content, is this format."""
+        ...
+
+    @staticmethod
+    def read(data: bytes, source: str) -> Recording:
+        """Read the content of the file `source`."""
+        ...
+
+
+FORMATS: tuple[Format, ...] = (snapshot, kineto, smi_query, smi_dmon, dcgmi_dmon, dcgm_exporter)
+
+
+def read(data: bytes, source: str) -> Recording:
+    """Read `data` with the first format that recognises it.
+
+    Raises
+    ------
+    LoadError
+        If it is a known look-alike, or nothing known.
+    """
+    reason = lookalikes.reason(data)
+    if reason:
+        raise LoadError(reason.problem, where=source, remedy=reason.remedy)
+    for known in FORMATS:
+        if known.sniff(data):
+            return known.read(data, source)
+    raise LoadError(
+        "is neither a Kineto trace, a CUDA memory snapshot nor a GPU metrics log",
+        where=source,
+        remedy="Give a file from torch.profiler, torch.cuda.memory._dump_snapshot, "
+        "nvidia-smi, dcgmi dmon or dcgm-exporter",
+    )

@@ -1,0 +1,86 @@
+"""Distinct stacks of a memory snapshot, numbered as they are met."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+
+from maiprof_nb.tables import SCHEMAS
+
+MAX_FRAMES = 1_000  # Python's own recursion limit; deeper is damage or attack
+MAX_FRAME_TEXT = 2_000  # C++ template names reach a few hundred
+
+_CPP_FILE = "??"
+_NO_FILE = ("", "none")  # a CPU profile turned into a snapshot has the place in the name
+_LIBRARY = re.compile(
+    r"(?:^|[/\\])(?:torch|site-packages|dist-packages|lib[/\\]python3(?:\.\d+)?)[/\\]|^<frozen "
+)
+
+
+def _frame_text(frame: Mapping[str, Any]) -> str:
+    name, file = str(frame.get("name", "?")), str(frame.get("filename", ""))
+    text = name if file in _NO_FILE else f"{name} ({file}:{frame.get('line', 0)})"
+    return " ".join(text[:MAX_FRAME_TEXT].splitlines())
+
+
+def _frame_owner(frame: Mapping[str, Any]) -> int:
+    """0 = the user's own code, 1 = a Python library, 2 = native code."""
+    file = str(frame.get("filename", ""))
+    if file == _CPP_FILE:
+        return 2
+    return int(bool(_LIBRARY.search(file)))
+
+
+class StackIds:
+    """Gives each distinct stack a row id; the same frames get the same id.
+
+    Frames and stacks are told apart by their place in memory first, since a snapshot shares
+    one object among many events; the snapshot must stay alive while this is used.
+    """
+
+    def __init__(self) -> None:
+        self._frame_ids: dict[int, int] = {}
+        self._frames: dict[str, int] = {}
+        self._owners: list[int] = []
+        self._by_object: dict[int, int | None] = {}
+        self._stacks: dict[tuple[int, ...], int] = {}
+
+    def of(self, frames: Any) -> int | None:
+        """Row id of a list of frames; None where nothing was recorded."""
+        if not isinstance(frames, list) or not frames:
+            return None
+        known = self._by_object.get(id(frames), -1)
+        if known != -1:
+            return known
+        key = tuple(self._frame(frame) for frame in frames[:MAX_FRAMES] if isinstance(frame, dict))
+        found = self._stacks.setdefault(key, len(self._stacks)) if key else None
+        self._by_object[id(frames)] = found
+        return found
+
+    def _frame(self, frame: dict[str, Any]) -> int:
+        found = self._frame_ids.get(id(frame))
+        if found is None:
+            text = _frame_text(frame)
+            found = self._frames.setdefault(text, len(self._frames))
+            if found == len(self._owners):
+                self._owners.append(_frame_owner(frame))
+            self._frame_ids[id(frame)] = found
+        return found
+
+    def table(self) -> pd.DataFrame:
+        """The table `stacks`."""
+        texts = list(self._frames)
+        return SCHEMAS["stacks"].frame(
+            {
+                "stack": range(len(self._stacks)),
+                "label": [texts[self._label(key)] for key in self._stacks],
+                "frames": ["\n".join(texts[frame] for frame in key) for key in self._stacks],
+            }
+        )
+
+    def _label(self, key: tuple[int, ...]) -> int:
+        """Innermost frame of the user's own, else innermost Python frame, else innermost."""
+        return min(key, key=self._owners.__getitem__)

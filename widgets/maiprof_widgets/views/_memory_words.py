@@ -1,0 +1,186 @@
+"""What the memory view says in words."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+
+from maiprof_nb import units
+from maiprof_nb.analysis.active_memory import HOST, MemoryLog, MemoryPicture
+from maiprof_nb.timebase import NS_PER_US
+
+EMPTY = {
+    "sentence": "This session holds no memory data. Record some, in one of two ways, and load "
+    "the file together with the trace:",
+    "ways": [
+        {
+            "text": "Every allocation on the GPU with its stack (a memory snapshot):",
+            "code": "torch.cuda.memory._record_memory_history(max_entries=1_000_000)\n"
+            "...  # the steps to look at\n"
+            'torch.cuda.memory._dump_snapshot("memory.pickle")',
+        },
+        {
+            "text": "Totals and sizes inside the trace, also on a machine without a GPU:",
+            "code": "with torch.profiler.profile(profile_memory=True) as prof:\n"
+            "    ...  # the steps to look at\n"
+            'prof.export_chrome_trace("trace.json.gz")',
+        },
+    ],
+}
+_FOLDERS = re.compile(r" \([^()]*[/\\]([^/\\()]+:\d+)(?=\)$)")
+_X_TITLES = {
+    "time": "time since session start",
+    "own time": "time since the log's start; its clock is not tied to the session",
+    "order": "event number (this log has no times)",
+    "state": "one moment: when the snapshot was taken",
+}
+_AXIS_NOTICES = {
+    "own time": "The clock of this log could not be tied to the other recordings: its time axis "
+    "is its own and does not follow the other views.",
+    "order": "This log has no times, only the order of its events: the axis counts events and "
+    "does not follow the other views. PyTorch 2.2 and later record times.",
+    "state": "Only the final state was recorded, no log of allocations: this is one moment and "
+    "does not follow the other views. To see the way there, record with "
+    "_record_memory_history(max_entries=...).",
+}
+
+
+def x_title(log: MemoryLog) -> str:
+    """Title of the horizontal axis, without its unit."""
+    return _X_TITLES[log.device.axis]
+
+
+def notices(log: MemoryLog) -> list[str]:
+    """What has to be known to read the picture rightly, a sentence each."""
+    found = [_AXIS_NOTICES[log.device.axis]] if log.device.axis in _AXIS_NOTICES else []
+    start = int(log.allocated_bytes[0])
+    if log.device.axis != "state" and log.device.kind == "snapshot" and start > 0:
+        found.append(
+            f"The log begins with {units.size(start)} already allocated (grey): either recording "
+            "began later than the program, or the log was full and lost its oldest events."
+        )
+    if log.device.kind == "trace":
+        found.append("From the trace's memory events: a band is named by the operator it serves.")
+    if log.device.device_type == HOST:
+        found.append("Host memory that PyTorch's allocator handed out while it was profiled.")
+    return found
+
+
+def rest_text(log: MemoryLog) -> str:
+    """What the band at the bottom stands for."""
+    if log.device.kind == "trace":
+        return "allocations too small to draw here, and what was allocated before the recording"
+    return "allocations too small to draw at this zoom: zoom in to see them"
+
+
+def rest_label(log: MemoryLog) -> str:
+    """The same for the legend."""
+    return (
+        "too small to draw, or older than the trace"
+        if log.device.kind == "trace"
+        else ("too small to draw here")
+    )
+
+
+def moment(log: MemoryLog, us: float) -> str:
+    """A place on the view's axis, in words."""
+    if log.device.axis == "order":
+        return f"event {round(us * NS_PER_US)}"
+    return units.duration(us * NS_PER_US)
+
+
+def peak_text(log: MemoryLog, picture: MemoryPicture) -> str:
+    """Label of the peak; empty where the window shows nothing."""
+    if np.isnan(picture.peak_bytes):
+        return ""
+    size = units.size(picture.peak_bytes)
+    if log.device.axis == "state":
+        return f"peak {size}"
+    at = moment(log, picture.window.start_ns / NS_PER_US + picture.peak_us)
+    return f"peak {size} at {at}"
+
+
+def in_words(log: MemoryLog, picture: MemoryPicture) -> str:
+    """The picture for those who do not see it."""
+    if np.isnan(picture.peak_bytes):
+        return "The memory log does not cover the time shown."
+    shown = len(picture.size_bytes)
+    text = f"{log.device.label}: {peak_text(log, picture)}; {units.count(shown)} allocations drawn"
+    more = f", {units.count(picture.hidden)} more are too short or small to show at this zoom"
+    hidden = more if picture.hidden else ""
+    return f"{text}{hidden}. Arrow keys move, plus and minus zoom, Escape shows everything."
+
+
+def selected(log: MemoryLog, row: int) -> dict[str, Any]:
+    """One allocation and its stack, for the panel; empty if the log has no such row."""
+    found = log.allocations[log.allocations["allocation"].eq(row).to_numpy()]
+    if found.empty:
+        return {}
+    life = found.iloc[0]
+    stack = -1 if life["stack"] is None or np.isnan(_float(life["stack"])) else int(life["stack"])
+    label, frames = stack_text(log, stack)
+    return {
+        "row": row,
+        "stack": stack,
+        "heading": f"{units.size(int(life['size_bytes']))} by {label}",
+        "facts": "; ".join(_facts(log, life, stack)),
+        "frames": "\n".join(frames),
+    }
+
+
+def stack_text(log: MemoryLog, stack: int) -> tuple[str, list[str]]:
+    """Label and frames (innermost first) of one stack."""
+    found = log.stacks[log.stacks["stack"].eq(stack).to_numpy()] if len(log.stacks) else log.stacks
+    if found.empty:
+        return "a place that was not recorded", ["no stack was recorded"]
+    row = found.iloc[0]
+    return str(row["label"]), str(row["frames"]).splitlines()
+
+
+def brief_stack(log: MemoryLog, stack: int) -> list[str]:
+    """Frames of one stack from its label outwards, without native code."""
+    label, frames = stack_text(log, stack)
+    start = frames.index(label) if label in frames else 0
+    return [text for text in frames[start:] if not text.endswith(":0)")] or frames
+
+
+def short(label: str) -> str:
+    """A frame without the folders of its file."""
+    return _FOLDERS.sub(r" (\1", label)
+
+
+def _facts(log: MemoryLog, life: Any, stack: int) -> list[str]:
+    facts = []
+    asked = _float(life["requested_bytes"])
+    if not np.isnan(asked) and asked != life["size_bytes"]:
+        facts.append(f"{units.count(asked)} B requested, {units.count(life['size_bytes'])} B taken")
+    facts.append(_life(log, life))
+    if stack >= 0:
+        same = log.allocations[
+            log.allocations["stack"].eq(stack).fillna(value=False).to_numpy(bool)
+        ]
+        if len(same) > 1:
+            together = units.size(int(same["size_bytes"].sum()))
+            facts.append(
+                f"{units.count(len(same))} allocations of this stack in the log, {together} in all"
+            )
+    return facts
+
+
+def _life(log: MemoryLog, life: Any) -> str:
+    if log.device.axis == "state":
+        return "alive when the snapshot was taken"
+    start, end = life["ts_ns"] / NS_PER_US, _float(life["end_ns"]) / NS_PER_US
+    begun = "made before the log" if life["before_log"] else f"made at {moment(log, start)}"
+    if np.isnan(end):
+        return f"{begun}, still alive at the end of the log"
+    return f"{begun}, freed at {moment(log, end)}"
+
+
+def _float(value: Any) -> float:
+    try:
+        return float(value)
+    except TypeError:  # pandas' missing value
+        return float("nan")
