@@ -28,7 +28,7 @@ serve: $(VENV)/.notebook
 	@$(BIN)/maiprof serve $(if $(PATH_TO),"$(PATH_TO)") $(ARGS)
 
 test: lint
-	@test -x "$(CHROMIUM)" || echo "make: no Chromium at $(CHROMIUM), so the browser tests will be skipped; on Debian: apt-get install chromium"
+	@test -x "$(CHROMIUM)" || echo "make: no Chromium at $(CHROMIUM), so the browser tests will be skipped; on Debian: apt-get install chromium libatomic1"
 	CHROMIUM="$(CHROMIUM)" $(BIN)/python -m pytest -n auto $(ARGS)
 
 lint: $(VENV)/.dev

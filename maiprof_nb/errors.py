@@ -29,6 +29,10 @@ class MaiprofError(Exception):
         text = f"{head}. {self.remedy}" if self.remedy else f"{head}."
         return " ".join(text.split())
 
+    def _render_traceback_(self) -> list[str]:
+        """What a notebook shows instead of a traceback."""
+        return [f"{type(self).__name__}: {self.sentence}"]
+
 
 class LoadError(MaiprofError):
     """A file or URL cannot be read as any format the project knows."""

@@ -56,9 +56,9 @@ class Session:
 
     Notes
     -----
-    Time zero of the session is the earliest event of the traces (of all recordings where
-    there is no trace); all times are ns from there, and ``epoch_ns`` says which wall clock
-    that was, if any source knows.
+    Time zero of the session is the earliest event of its traces and snapshots (of its
+    metrics where there is neither); all times are ns from there, and ``epoch_ns`` says which
+    wall clock that was, if any source knows.
     """
 
     def __init__(self, recordings: Sequence[Recording]) -> None:
@@ -238,7 +238,7 @@ def _place(recordings: Sequence[Recording]) -> tuple[int | None, tuple[Placement
         for r in recordings
         if r.clock.epoch_ns is not None
     ]
-    for kinds in (("trace",), ("snapshot",), ("metrics",)):
+    for kinds in (("trace", "snapshot"), ("metrics",)):
         starts = [start for start, kind in known if kind in kinds]
         if starts:
             break

@@ -85,6 +85,11 @@ class MemoryLog:
         what lives at the end.
     stacks : DataFrame
         ``stack, label, frames``.
+    baseline_known : bool
+        False when what was there before the log had to be taken as the least possible.
+    pairing_guessed : bool
+        True when the source has no addresses, so that a free was taken to end the newest
+        allocation of its size.
     """
 
     device: MemoryDevice
@@ -95,11 +100,8 @@ class MemoryLog:
     reserved_bytes: Ints | None
     allocations: pd.DataFrame
     stacks: pd.DataFrame
-
-    @property
-    def complete(self) -> bool:
-        """True when the source accounts for every byte by allocations (snapshots do)."""
-        return self.device.kind == "snapshot"
+    baseline_known: bool = True
+    pairing_guessed: bool = False
 
     def states_at(self, ts_ns: npt.ArrayLike) -> Ints:
         """The state in force at each time (after all changes of that very time stamp)."""
@@ -240,12 +242,17 @@ def _replay_snapshot(recording: Recording, device: MemoryDevice, offset_ns: int)
 
 def _replay_trace(recording: Recording, device: MemoryDevice, offset_ns: int) -> MemoryLog:
     table = recording.table("memory_events")
-    mine = table["device_type"].eq(device.device_type) & table["device"].eq(device.device)
+    mine = (
+        table["size_bytes"].ne(0)
+        & table["device_type"].eq(device.device_type)
+        & table["device"].eq(device.device)
+    )
     events = table[mine.fillna(value=False).to_numpy(bool)]
     events = events.sort_values(["ts_ns", "event"], ignore_index=True)
     change = events["size_bytes"].to_numpy(np.int64)
     summed = np.cumsum(change)
-    if events["allocated_bytes"].notna().all() and len(events):
+    totals_known = bool(events["allocated_bytes"].notna().all())
+    if totals_known:
         after = events["allocated_bytes"].to_numpy(np.int64)
         start = int(after[0] - change[0])
     else:  # only the changes are known: the least that was there before
@@ -256,7 +263,7 @@ def _replay_trace(recording: Recording, device: MemoryDevice, offset_ns: int) ->
         reserved = events["reserved_bytes"].to_numpy(np.int64)
         reserved = np.concatenate([reserved[:1], reserved])
     span = _span(events["ts_ns"])
-    lives, stacks = _paired(events, span), pd.DataFrame()
+    lives = _paired(events, span)
     lives["stack"], stacks = operator_stacks(
         recording.table("operators"), recording.table("python_calls"), events, lives.pop("made_by")
     )
@@ -269,6 +276,8 @@ def _replay_trace(recording: Recording, device: MemoryDevice, offset_ns: int) ->
         reserved_bytes=reserved,
         allocations=_lives(lives, offset_ns, lives.pop("first"), lives.pop("end")),
         stacks=stacks,
+        baseline_known=totals_known,
+        pairing_guessed=bool(events["address"].isna().any()),
     )
 
 
@@ -277,9 +286,9 @@ def _paired(events: pd.DataFrame, span: TimeWindow) -> pd.DataFrame:
 
     ``made_by`` is the row of the allocating event, -1 for what was freed but never seen made.
     """
-    address = events["address"].to_numpy(np.int64, na_value=0)
     ts_ns = events["ts_ns"].to_numpy(np.int64)
     size = events["size_bytes"].to_numpy(np.int64)
+    address = _addresses(events, size)
     by_address = np.argsort(address, kind="stable")
     same = np.diff(address[by_address]) == 0
     follower = np.full(len(events), -1, dtype=np.int64)
@@ -309,6 +318,21 @@ def _paired(events: pd.DataFrame, span: TimeWindow) -> pd.DataFrame:
             "end": np.where(ended, end_row + 1, len(events) + 1),
         }
     )
+
+
+def _addresses(events: pd.DataFrame, size: Ints) -> Ints:
+    """Addresses; where the trace has none, stand-ins by which a free ends the newest of its size.
+
+    That is a guess at which block was freed, never at how many bytes.
+    """
+    if events["address"].notna().all():
+        return events["address"].to_numpy(np.int64)
+    amount = np.abs(size)
+    change = pd.Series(np.sign(size))
+    depth = change.groupby(amount).cumsum().to_numpy(np.int64)
+    level = np.where(size > 0, depth, depth + 1)
+    classes = pd.DataFrame({"amount": amount, "level": level}).groupby(["amount", "level"])
+    return classes.ngroup().to_numpy().astype(np.int64)
 
 
 def _of(frame: pd.DataFrame, device: MemoryDevice) -> pd.DataFrame:

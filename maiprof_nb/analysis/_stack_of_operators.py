@@ -8,7 +8,18 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-_UNKNOWN = -1
+_NONE = -1
+_PLAIN_ALLOCATIONS = frozenset(  # operators that only hand out memory: their caller says why
+    {
+        "aten::empty",
+        "aten::empty_like",
+        "aten::empty_strided",
+        "aten::new_empty",
+        "aten::new_empty_strided",
+        "aten::resize_",
+        "[memory]",
+    }
+)
 
 
 def operator_stacks(
@@ -17,7 +28,7 @@ def operator_stacks(
     events: pd.DataFrame,
     rows: pd.Series[Any],
 ) -> tuple[pd.Series[Any], pd.DataFrame]:
-    """The operator and the Python call that enclose each allocation.
+    """The operators and the Python call that enclose each allocation.
 
     Parameters
     ----------
@@ -29,50 +40,72 @@ def operator_stacks(
     Returns
     -------
     (Series of Int64, DataFrame)
-        Stack of each allocation (missing where no operator or call encloses it), and the
-        stacks: ``stack, label, frames``.
+        Stack of each allocation (missing where nothing encloses it), and the stacks:
+        ``stack, label, frames``. Frames are operators from the innermost outwards, then the
+        innermost Python call; the label is the first that does more than hand out memory.
     """
     made = rows.to_numpy(np.int64)
-    seen = made >= 0
+    seen = np.flatnonzero(made >= 0)
     at = events.iloc[made[seen]]
-    operator, operator_names = _innermost(operators, at)
-    call, call_names = _innermost(python_calls, at)
-    pairs, first = np.unique(np.stack([operator, call]), axis=1, return_inverse=True)
-    labels, frames = [], []
-    for op_code, call_code in pairs.T:
-        names = [operator_names[op_code]] if op_code >= 0 else []
-        names += [call_names[call_code]] if call_code >= 0 else []
-        labels.append(names[0] if names else "outside operators")
-        frames.append("\n".join(names))
+    enclosing, operator_names = _enclosing(operators, at)
+    calls, call_names = _enclosing(_with_a_line(python_calls), at)
+    innermost_call = np.full((1, len(at)), _NONE, dtype=np.int64)
+    for level in calls:  # from the innermost
+        innermost_call = np.where(innermost_call == _NONE, level, innermost_call)
+    shift = len(operator_names)
+    innermost_call = np.where(innermost_call == _NONE, _NONE, innermost_call + shift)
+    names = operator_names + call_names
+    chains, which = np.unique(
+        np.concatenate([enclosing, innermost_call]), axis=1, return_inverse=True
+    )
+    frames = [[names[code] for code in chain if code != _NONE] for chain in chains.T]
+    which = np.asarray(which, dtype=np.int64).reshape(-1)
+    known = np.array([bool(texts) for texts in frames], dtype=bool)[which]
     stack = pd.array([pd.NA] * len(made), dtype="Int64")
-    known = np.maximum(pairs[0], pairs[1]) >= 0
-    found = np.asarray(first, dtype=np.int64).reshape(-1)
-    stack[np.flatnonzero(seen)[known[found]]] = found[known[found]]
+    stack[seen[known]] = which[known]
     table = pd.DataFrame(
         {
-            "stack": np.arange(len(labels), dtype=np.int64),
-            "label": pd.Categorical(labels),
-            "frames": pd.Categorical(frames),
+            "stack": np.arange(len(frames), dtype=np.int64),
+            "label": pd.Categorical([_label(texts) for texts in frames]),
+            "frames": pd.Categorical(["\n".join(texts) for texts in frames]),
         }
     )
     return pd.Series(stack), table
 
 
-def _innermost(ranges: pd.DataFrame, at: pd.DataFrame) -> tuple[npt.NDArray[np.int64], list[str]]:
-    """Code of the name of the innermost range of the same thread around each row of `at`."""
+def _with_a_line(python_calls: pd.DataFrame) -> pd.DataFrame:
+    """Calls of Python code; built-ins say no more than the operator they are."""
+    names = python_calls["name"]
+    wanted = [code for code, text in enumerate(names.cat.categories) if text[:9] != "<built-in"]
+    return python_calls[names.cat.codes.isin(wanted)]
+
+
+def _label(frames: list[str]) -> str:
+    telling = (text for text in frames if text not in _PLAIN_ALLOCATIONS)
+    return next(telling, frames[0] if frames else "outside operators")
+
+
+def _enclosing(ranges: pd.DataFrame, at: pd.DataFrame) -> tuple[npt.NDArray[np.int64], list[str]]:
+    """Names around each row of `at` on its own thread.
+
+    Codes by level (rows, from the innermost) and by row of `at` (columns); -1 = none.
+    """
     names = [str(name) for name in ranges["name"].cat.categories]
-    found = np.full(len(at), _UNKNOWN, dtype=np.int64)
     if len(ranges) == 0 or len(at) == 0:
-        return found, names
+        return np.full((0, len(at)), _NONE, dtype=np.int64), names
     own_thread, asking_thread = _threads(ranges, at)
     start = ranges["ts_ns"].to_numpy(np.int64)
     end = start + ranges["dur_ns"].to_numpy(np.int64)
     code = ranges["name"].cat.codes.to_numpy(np.int64)
     ts_ns = at["ts_ns"].to_numpy(np.int64)
+    parts: list[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]] = []
     for thread in np.unique(asking_thread):
         mine, asked = own_thread == thread, np.flatnonzero(asking_thread == thread)
         if mine.any():
-            found[asked] = _innermost_of_thread(start[mine], end[mine], code[mine], ts_ns[asked])
+            parts.append((asked, _levels(start[mine], end[mine], code[mine], ts_ns[asked])))
+    found = np.full((max((len(p) for _, p in parts), default=0), len(at)), _NONE, dtype=np.int64)
+    for asked, levels in parts:
+        found[len(found) - len(levels) :, asked] = levels
     return found, names
 
 
@@ -84,22 +117,23 @@ def _threads(
     return codes[: len(ranges)], codes[len(ranges) :]
 
 
-def _innermost_of_thread(
+def _levels(
     start: npt.NDArray[np.int64],
     end: npt.NDArray[np.int64],
     code: npt.NDArray[np.int64],
     ts_ns: npt.NDArray[np.int64],
 ) -> npt.NDArray[np.int64]:
+    """For one thread: the range of each depth around each moment, deepest first."""
     order = np.lexsort((-end, start))
     start, end, code = start[order], end[order], code[order]
     # depth of a range = ranges opened before it and not yet closed (they nest on a thread)
     depth = np.arange(len(start)) - np.searchsorted(np.sort(end), start, side="right")
-    found = np.full(len(ts_ns), _UNKNOWN, dtype=np.int64)
-    for level in range(int(depth.max()), -1, -1):
-        here = depth == level
-        if not here.any():
+    found = np.full((int(depth.max()) + 1, len(ts_ns)), _NONE, dtype=np.int64)
+    for level in range(len(found)):
+        here = np.flatnonzero(depth == level)
+        if len(here) == 0:
             continue
         last = np.searchsorted(start[here], ts_ns, side="right") - 1
-        inside = (found == _UNKNOWN) & (last >= 0) & (end[here][np.maximum(last, 0)] >= ts_ns)
-        found[inside] = code[here][last[inside]]
+        inside = (last >= 0) & (end[here][np.maximum(last, 0)] >= ts_ns)
+        found[len(found) - 1 - level, inside] = code[here][last[inside]]
     return found

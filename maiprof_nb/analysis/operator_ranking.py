@@ -7,6 +7,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from maiprof_nb.analysis._nesting import parents, sum_into_ancestors
+from maiprof_nb.analysis._remember import remembered
 from maiprof_nb.errors import UsageError
 from maiprof_nb.session import Session
 from maiprof_nb.tables.joining import join
@@ -68,13 +69,12 @@ def operator_ranking(
     Device time is summed over the work, so that work running side by side counts twice:
     it is not the time the device was busy.
     """
-    if by not in GROUPINGS:
-        raise UsageError(f"operators cannot be grouped by {by}", remedy=f"Use {list(GROUPINGS)}")
-    calls = operator_calls(session, with_python=with_python)
-    return _ranked(calls, GROUPINGS[by])
+    calls = calls_with_python(session) if with_python else operator_calls(session)
+    return rank_calls(calls, by=by)
 
 
-def operator_calls(session: Session, *, with_python: bool = False) -> pd.DataFrame:
+@remembered
+def operator_calls(session: Session) -> pd.DataFrame:
     """Every call with its place in the call tree and its own share of time.
 
     Returns
@@ -86,7 +86,16 @@ def operator_calls(session: Session, *, with_python: bool = False) -> pd.DataFra
         ``outermost`` (no enclosing call of the same name). Calls merged into their only,
         equally named callee keep the outer row.
     """
-    calls = _host_calls(session, _WITH_PYTHON if with_python else _PARTS)
+    return _in_call_tree(session, _host_calls(session, _PARTS))
+
+
+@remembered
+def calls_with_python(session: Session) -> pd.DataFrame:
+    """The same as `operator_calls` with Python functions among the calls."""
+    return _in_call_tree(session, _host_calls(session, _WITH_PYTHON))
+
+
+def _in_call_tree(session: Session, calls: pd.DataFrame) -> pd.DataFrame:
     start = calls["ts_ns"].to_numpy(np.int64)
     duration = calls["dur_ns"].to_numpy(np.int64)
     parent = parents(_lanes(calls), start, start + duration)
@@ -216,7 +225,14 @@ def _device_time(session: Session, calls: pd.DataFrame, parent: Ints) -> Ints:
     return time
 
 
-def _ranked(calls: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
+def rank_calls(calls: pd.DataFrame, *, by: str = "name") -> pd.DataFrame:
+    """Rank calls that were already found: all of `operator_calls`, or some of its rows.
+
+    Parameters and result are those of `operator_ranking`.
+    """
+    if by not in GROUPINGS:
+        raise UsageError(f"operators cannot be grouped by {by}", remedy=f"Use {list(GROUPINGS)}")
+    keys = GROUPINGS[by]
     calls = calls.assign(outermost_ns=calls["dur_ns"].where(calls["outermost"], 0))
     ranking = (
         calls.groupby(keys, observed=True, dropna=False)

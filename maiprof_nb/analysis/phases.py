@@ -15,15 +15,27 @@ from maiprof_nb.analysis.steps import figure_window
 from maiprof_nb.session import Session
 
 PHASES = ("data loading", "forward", "backward", "optimizer", "other")
-_OTHER = len(PHASES) - 1
+_LOADING, _FORWARD, _BACKWARD, _OPTIMIZER, _OTHER = range(len(PHASES))
 
 # Names that say which phase a call begins; the first that matches wins.
 _RULES = (
-    (0, re.compile(r"enumerate\(DataLoader\)|utils/data/|data_?load|sharded_iterrows|iterrows|next_batch|prefetch", re.I)),
-    (3, re.compile(r"Optimizer\.step#|optim/\w+\.py\(\d+\): step\b")),
+    (
+        _LOADING,
+        re.compile(
+            r"enumerate\(DataLoader\)|utils/data/|data_?load|sharded_iterrows|iterrows|next_batch|prefetch",
+            re.I,
+        ),
+    ),
+    (_OPTIMIZER, re.compile(r"Optimizer\.step#|optim/\w+\.py\(\d+\): step\b")),
     (_OTHER, re.compile(r"Optimizer\.zero_grad#|: zero_grad\b")),
-    (2, re.compile(r"autograd::engine::evaluate_function|_tensor\.py\(\d+\): backward\b|##\s*backward\s*##", re.I)),
-    (1, re.compile(r"nn\.Module: |##\s*forward\s*##", re.I)),
+    (
+        _BACKWARD,
+        re.compile(
+            r"autograd::engine::evaluate_function|Backward\d*$|AccumulateGrad$|_tensor\.py\(\d+\): backward\b|##\s*backward\s*##",
+            re.I,
+        ),
+    ),
+    (_FORWARD, re.compile(r"nn\.Module: |##\s*forward\s*##", re.I)),
 )
 
 
@@ -42,10 +54,15 @@ def phase_calls(session: Session) -> pd.DataFrame:
     """
     calls = _calls(session)
     start = calls["ts_ns"].to_numpy(np.int64)
-    lane = calls.groupby(["recording", "pid", "tid"], observed=True).ngroup().to_numpy(np.int64)
+    lane = (
+        calls.groupby(["recording", "pid", "tid"], observed=True, dropna=False)
+        .ngroup()
+        .to_numpy(np.int64)
+    )
     parent = parents(lane, start, start + calls["dur_ns"].to_numpy(np.int64))
     own = _phase_of_names(calls["name"])
-    own[(own < 0) & _comes_back(calls, own)] = 1
+    forward = (own < 0) & _comes_back(calls, own) & (_inherit(own, parent) != _BACKWARD)
+    own[forward] = _FORWARD
     phase = _inherit(own, parent)
     around = np.where(parent >= 0, phase[parent], -1)
     return calls.drop(columns=["name", "sequence"]).assign(phase=phase, caller_phase=around)
@@ -73,9 +90,11 @@ def _phase_of_names(names: pd.Series) -> npt.NDArray[np.int64]:
 
 def _comes_back(calls: pd.DataFrame, own: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
     """Operators whose sequence number a backward function carries too."""
-    key = calls["recording"].to_numpy(np.int64) * 2**40 + calls["sequence"].fillna(-1).to_numpy(np.int64)
+    key = calls["recording"].to_numpy(np.int64) * 2**40 + calls["sequence"].fillna(-1).to_numpy(
+        np.int64
+    )
     known = (calls["sequence"].notna() & (calls["kind"] == "operators")).to_numpy()
-    return known & np.isin(key, key[known & (own == 2)])
+    return known & np.isin(key, key[known & (own == _BACKWARD)])
 
 
 def _inherit(own: npt.NDArray[np.int64], parent: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
@@ -94,26 +113,28 @@ def phases(session: Session) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row a phase: ``phase``, ``host_ns`` (time in which any thread is in the phase;
-        the time of a phase inside another goes to the inner one), ``host_share`` (of the
+        One row a phase: ``phase``, ``host_ns`` (time in which any thread of the loop is in the
+        phase; the time of a phase inside another goes to the inner one), ``host_share`` (of the
         window), ``device_ns`` (durations of the device work the phase launched, summed),
         ``kernels`` (number of launched pieces of device work), ``mean_kernel_ns``.
 
     Notes
     -----
-    Device work belongs to the phase that launched it, not to the one the host is in when
+    Threads of the loop are those that mark steps, run operators or launch device work;
+    workers that only run Python are left out. Device work belongs to the phase that launched it, not to the one the host is in when
     it runs. Host times of phases on different threads may overlap, so shares may sum to
     more than one.
     """
     window = figure_window(session).window
     calls = phase_calls(session)
+    loop = _threads_of_the_loop(calls)
     work = _work_with_phase(session, calls)
     inside = (work["ts_ns"] < window.end_ns) & (work["ts_ns"] + work["dur_ns"] > window.start_ns)
     work = work[inside]
     rows = []
     for code, name in enumerate(PHASES):
         launched = work[work["phase"] == code]
-        host = _host_time(calls, code, window.start_ns, window.end_ns)
+        host = _host_time(loop, code, window.start_ns, window.end_ns)
         rows.append(
             {
                 "phase": name,
@@ -121,10 +142,19 @@ def phases(session: Session) -> pd.DataFrame:
                 "host_share": host / max(window.dur_ns, 1),
                 "device_ns": int(launched["dur_ns"].sum()),
                 "kernels": len(launched),
-                "mean_kernel_ns": float(launched["dur_ns"].mean()) if len(launched) else float("nan"),
+                "mean_kernel_ns": float(launched["dur_ns"].mean())
+                if len(launched)
+                else float("nan"),
             }
         )
     return pd.DataFrame(rows)
+
+
+def _threads_of_the_loop(calls: pd.DataFrame) -> pd.DataFrame:
+    """Calls of the threads that do the framework's work."""
+    thread = ["recording", "pid", "tid"]
+    working = calls[calls["kind"] != "python_calls"][thread].drop_duplicates()
+    return calls.merge(working, on=thread)
 
 
 def _host_time(calls: pd.DataFrame, code: int, start_ns: int, end_ns: int) -> int:
@@ -149,9 +179,7 @@ def _union_of(calls: pd.DataFrame) -> Union:
 
 def _work_with_phase(session: Session, calls: pd.DataFrame) -> pd.DataFrame:
     """Device work with the phase of its launch; where that is unknown, of its operator."""
-    work = session.table("kernels")[
-        ["recording", "ts_ns", "dur_ns", "correlation", "external_id"]
-    ]
+    work = session.table("kernels")[["recording", "ts_ns", "dur_ns", "correlation", "external_id"]]
     by_event = calls[["recording", "event", "phase"]]
     for table, key in (("launches", "correlation"), ("operators", "external_id")):
         source = session.table(table)

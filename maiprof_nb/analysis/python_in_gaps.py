@@ -39,7 +39,11 @@ def functions_in_gaps(session: Session) -> pd.DataFrame:
         return _grouped(calls.assign(self_in_gaps_ns=0, total_in_gaps_ns=0), 1)
     start = calls["ts_ns"].to_numpy(np.int64)
     end = start + calls["dur_ns"].to_numpy(np.int64)
-    lane = calls.groupby(["recording", "pid", "tid"], observed=True).ngroup().to_numpy(np.int64)
+    lane = (
+        calls.groupby(["recording", "pid", "tid"], observed=True, dropna=False)
+        .ngroup()
+        .to_numpy(np.int64)
+    )
     parent = parents(lane, start, end)
     inside = overlap(idle, start, end)
     callees = np.zeros(len(calls), dtype=np.int64)

@@ -58,8 +58,7 @@ def _recording(recording: Recording) -> dict[str, Any]:
         "events": dict(recording.events),
         "tables": {name: len(table) for name, table in recording.tables.items()},
         "notes": [
-            {"code": note.code, "count": note.count, "text": note.text}
-            for note in recording.notes
+            {"code": note.code, "count": note.count, "text": note.text} for note in recording.notes
         ],
     }
 
@@ -77,7 +76,9 @@ def _in_words(found: dict[str, Any]) -> str:
         lines.append(f"  {one['kind']}{rank}: {one['source']}")
         rows = [f"{units.count(n)} {name}" for name, n in one["tables"].items() if n]
         lines.append(f"    {', '.join(rows) or 'nothing'}")
-        lines += [f"    note ({note['code']}, {note['count']}): {note['text']}" for note in one["notes"]]
+        lines += [
+            f"    note ({note['code']}, {note['count']}): {note['text']}" for note in one["notes"]
+        ]
     return _printable("\n".join(lines))
 
 

@@ -23,6 +23,7 @@ _Row = dict[str, Any]
 
 def segments(rows: Sequence[_Row]) -> pd.DataFrame:
     """The table `segments`."""
+    kinds = [row.get("segment_type") for row in rows]
     pools = [row.get("segment_pool_id") for row in rows]
     return SCHEMAS["segments"].frame(
         {
@@ -34,7 +35,7 @@ def segments(rows: Sequence[_Row]) -> pd.DataFrame:
             "active_bytes": integers(rows, "active_size", default=0),
             "requested_bytes": optional_integers(rows, "requested_size"),
             "stream": integers(rows, "stream", default=0),
-            "pool": [row.get("segment_type") for row in rows],
+            "pool": [None if kind is None else str(kind) for kind in kinds],
             "pool_id": [None if pool is None else str(tuple(pool)) for pool in pools],
             "expandable": np.array([bool(row.get("is_expandable")) for row in rows], dtype=bool),
         }

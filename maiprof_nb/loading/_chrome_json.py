@@ -72,7 +72,11 @@ def parse(data: bytes) -> Contents:
         notes.append(Note("byte-order-mark", "A byte order mark before the JSON was skipped."))
     try:
         events, meta, exact = _strict(data)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
+        text = (
+            f"The file is not what a trace should be ({problem}); its events were read one by one."
+        )
+        notes.append(Note("read-with-repairs", text))
         found = _json_repair.read(data)
         events = [_event(raw) for raw in found.events]
         return Contents(events, found.meta, notes + found.notes)

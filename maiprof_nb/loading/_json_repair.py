@@ -22,6 +22,8 @@ _BARE = re.compile(
     r"(?<=[:\[,])(\s*)(?:[-+]?(?:inf(?:inity)?|nan)|N/A|None|undefined)(?=\s*[,\]}])", re.I
 )
 _BAD_ESCAPE = re.compile(r'\\(?!["\\/bfnrt]|u[0-9a-fA-F]{4})')
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
+_CONSTANT = re.compile(r"(?<=[:\[,\s])-?(?:NaN|Infinity)(?=\s*[,\]}])")
 _BACKSLASH = re.compile(r'\\(?!["\\])')
 _EXAMPLE = 60
 
@@ -63,6 +65,12 @@ def read(data: bytes) -> Found:
             "Bytes that are not UTF-8 were replaced by \N{REPLACEMENT CHARACTER}.",
             replaced,
         )
+    controls = len(_CONTROL.findall(text))
+    if controls:
+        tally.add("control-characters", "Raw control characters inside texts were kept.", controls)
+    constants = len(_CONSTANT.findall(text))
+    if constants:
+        tally.add("not-a-number", "NaN and Infinity were read as missing.", constants)
     opening = _EVENTS_KEY.search(text)
     found = Found()
     if opening is None and not text.lstrip().startswith("["):
@@ -72,7 +80,8 @@ def read(data: bytes) -> Found:
     start = opening.end() if opening else text.index("[") + 1
     end = _read_events(text, start, found.events, tally)
     if opening:
-        found.meta = _outside(text[: opening.start()], "}") | _outside(text[end + 1 :], "")
+        found.meta = _outside(text[: opening.start()], "}", tally)
+        found.meta |= _outside(text[end + 1 :], "", tally)
     found.notes = tally.notes()
     return found
 
@@ -83,6 +92,8 @@ def _read_events(text: str, start: int, events: list[dict[str, Any]], tally: _Ta
     while True:
         position = _GAP.match(text, position).end()  # type: ignore[union-attr]
         if position >= len(text):
+            if "cut" in tally.counts:
+                return position
             tally.add(
                 "cut", f"The file ends inside its list of events, after {len(events)} of them."
             )
@@ -145,15 +156,15 @@ def _next_event(text: str, position: int) -> int:
     return len(text)
 
 
-def _outside(piece: str, closing: str) -> dict[str, Any]:
+def _outside(piece: str, closing: str, tally: _Tally) -> dict[str, Any]:
     """Metadata before or behind the list of events, if it reads."""
-    body = piece.strip().strip(",").strip()
-    if closing:
-        body = (body or "{") + closing
-    else:
-        body = "{" + body
+    body = _BARE.sub(r"\1null", piece.strip().strip(",").strip())
+    if not body.strip("{} \r\n"):
+        return {}
     try:
-        found = json.loads(body, strict=False)
+        found = json.loads(body + closing if closing else "{" + body, strict=False)
     except (ValueError, RecursionError):
+        example = " ".join(body[:_EXAMPLE].split())
+        tally.add("metadata-lost", f"What the file says about itself cannot be read: {example}")
         return {}
     return found if isinstance(found, dict) else {}

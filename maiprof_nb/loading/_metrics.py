@@ -19,13 +19,25 @@ from maiprof_nb.timebase import NS_PER_S, Clock
 HEAD_BYTES = 64 * 2**10  # a header stands within it, banner and NUL bytes included
 ZONE_UNCERTAINTY_NS = 14 * 3600 * NS_PER_S  # zones reach from -12 h to +14 h
 LOCAL_TIME = "local time without a zone, read as UTC"
+_FIRST_TIME, _LAST_TIME = pd.Timestamp(1970, 1, 1), pd.Timestamp(2261, 1, 1)  # fits int64 ns
 NO_TIME = Clock(None, "no time stamps; one sample a second assumed", ordered_only=True)
 
 _UNITS = {"MB": "MiB", "seconds": "s", "Celsius": "C", "°C": "C", "percent": "%", "": None}
 _WORDS = {"Not Active": "0", "Active": "1"}
-_NUMBER = re.compile(r"(?P<number>[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)(?:\s+(?P<unit>\S+))?")
+_NUMBER = re.compile(r"(?P<number>[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)(?: (?P<unit>\S+))?")
 
 Floats = npt.NDArray[np.float64]
+
+
+def text_of(data: bytes) -> str:
+    """The text of a log; PowerShell redirects into UTF-16, everything else into UTF-8."""
+    utf16 = data.startswith((b"\xff\xfe", b"\xfe\xff"))
+    return data.decode("utf-16" if utf16 else "utf-8-sig", "replace")
+
+
+def head_of(data: bytes) -> str:
+    """The text near the beginning of a log, without the NUL bytes some have."""
+    return text_of(data[:HEAD_BYTES]).replace("\0", "")
 
 
 def canonical_unit(text: str) -> str | None:
@@ -114,7 +126,8 @@ def local_times(texts: Sequence[str], formats: Sequence[str]) -> pd.Series[Any]:
     found = pd.Series(pd.NaT, text.index, dtype="datetime64[ns]")
     for pattern in formats:
         parsed = pd.to_datetime(text[found.isna()], format=pattern, errors="coerce")
-        found = found.fillna(parsed.astype("datetime64[ns]"))
+        fits = parsed.between(_FIRST_TIME, _LAST_TIME)
+        found = found.fillna(parsed.where(fits).astype("datetime64[ns]"))
     return found.astype("int64").astype("Int64").mask(found.isna())
 
 

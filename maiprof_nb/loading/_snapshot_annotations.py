@@ -14,7 +14,7 @@ from maiprof_nb.timebase import NS_PER_US
 
 
 def named_ranges(rows: Sequence[Any], zero_us: int) -> tuple[pd.DataFrame, list[Note]]:
-    """The table `annotations`, each END closing the latest open START of its name and device.
+    """The table `allocator_ranges`, each END closing the latest open START of its name and device.
 
     Parameters
     ----------
@@ -24,7 +24,7 @@ def named_ranges(rows: Sequence[Any], zero_us: int) -> tuple[pd.DataFrame, list[
         Epoch microseconds of the recording's time zero.
     """
     open_starts: dict[tuple[Any, Any], list[tuple[int, int]]] = defaultdict(list)
-    ranges: list[tuple[int, str, int, int]] = []
+    ranges: list[tuple[int, str, int, int, Any]] = []
     unpaired = 0
     for position, row in enumerate(rows):
         if not isinstance(row, dict) or not isinstance(row.get("time_us"), int):
@@ -36,20 +36,18 @@ def named_ranges(rows: Sequence[Any], zero_us: int) -> tuple[pd.DataFrame, list[
             starts.append((position, time_us))
         elif starts:
             event, start_us = starts.pop()
-            ranges.append((event, name, start_us, max(time_us - start_us, 0)))
+            ranges.append((event, name, start_us, max(time_us - start_us, 0), row.get("device")))
         else:
             unpaired += 1
     unpaired += sum(len(starts) for starts in open_starts.values())
-    ranges.sort()
-    table = SCHEMAS["annotations"].frame(
+    ranges.sort(key=lambda found: found[0])
+    table = SCHEMAS["allocator_ranges"].frame(
         {
             "event": [event for event, *_ in ranges],
             "name": [name for _, name, *_ in ranges],
-            "ts_ns": [(start_us - zero_us) * NS_PER_US for _, _, start_us, _ in ranges],
-            "dur_ns": [dur_us * NS_PER_US for *_, dur_us in ranges],
-            "pid": [None] * len(ranges),
-            "tid": [None] * len(ranges),
-            "external_id": [pd.NA] * len(ranges),
+            "ts_ns": [(start_us - zero_us) * NS_PER_US for _, _, start_us, *_ in ranges],
+            "dur_ns": [dur_us * NS_PER_US for *_, dur_us, _ in ranges],
+            "device": [device if isinstance(device, int) else pd.NA for *_, device in ranges],
         }
     )
     if not unpaired:

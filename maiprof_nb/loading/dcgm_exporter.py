@@ -16,7 +16,7 @@ from maiprof_nb.timebase import NS_PER_MS, NS_PER_S, Clock
 
 NAME = "dcgm-exporter"
 
-_MARK = re.compile(rb"^(?:# (?:HELP|TYPE) )?DCGM_[A-Z0-9_]+(?:[ {]|$)", re.MULTILINE)
+_MARK = re.compile(r"^(?:# (?:HELP|TYPE) )?DCGM_[A-Z0-9_]+(?:[ {]|$)", re.MULTILINE)
 _HELP = re.compile(r"# HELP (?P<name>\S+) (?P<text>.*)")
 _LINE = re.compile(
     r"(?P<name>[A-Za-z_:][\w:]*)(?:\{(?P<labels>.*)\})?\s+(?P<value>\S+)(?:\s+(?P<ms>-?\d+))?\s*"
@@ -50,7 +50,7 @@ class _Rows:
 
 def sniff(data: bytes) -> bool:
     """True if a DCGM field stands at the start of a line near the beginning."""
-    return bool(_MARK.search(data[: _metrics.HEAD_BYTES]))
+    return bool(_MARK.search(_metrics.head_of(data)))
 
 
 def read(data: bytes, source: str) -> Recording:
@@ -59,7 +59,7 @@ def read(data: bytes, source: str) -> Recording:
     Only time stamps in the text (ms) make a clock; without them there is an order only.
     """
     dropped = Dropped()
-    rows, helps = _parsed(data.decode("utf-8-sig", "replace"), dropped)
+    rows, helps = _parsed(_metrics.text_of(data), dropped)
     frame = pd.DataFrame(
         {
             "counter": pd.Series(rows.names, dtype="str"),

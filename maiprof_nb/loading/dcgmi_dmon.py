@@ -30,7 +30,7 @@ _UNITS = {  # DCGM's short names; the line of units is often empty or out of ste
 
 def sniff(data: bytes) -> bool:
     """True if the line ``# Entity ...`` stands near the beginning."""
-    return bool(_HEADER.search(data[: _metrics.HEAD_BYTES].decode("utf-8", "replace")))
+    return bool(_HEADER.search(_metrics.head_of(data)))
 
 
 def read(data: bytes, source: str) -> Recording:
@@ -41,7 +41,7 @@ def read(data: bytes, source: str) -> Recording:
     dropped = Dropped()
     sections: list[Samples] = []
     event = 0
-    for line_number, line in enumerate(data.decode("utf-8-sig", "replace").splitlines(), start=1):
+    for line_number, line in enumerate(_metrics.text_of(data).splitlines(), start=1):
         if not line.strip():
             continue
         header = _HEADER.match(line)

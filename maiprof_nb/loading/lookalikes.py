@@ -6,11 +6,12 @@ import json
 import re
 from dataclasses import dataclass
 
-from maiprof_nb.loading import smi_query
+from maiprof_nb.loading import dcgm_exporter, dcgmi_dmon, smi_dmon, smi_query
 
 HEAD_BYTES = 64 * 2**10
 JSON_HEAD_BYTES = 512 * 2**10  # metadata before the events reaches tens of kB
 
+_METRICS = (smi_query, smi_dmon, dcgmi_dmon, dcgm_exporter)
 _UTF8_MARK = b"\xef\xbb\xbf"
 _BLANK = b" \t\r\n\0"
 _GIVE_TRACE = "Give the trace that torch.profiler's export_chrome_trace or Kineto wrote"
@@ -144,7 +145,7 @@ def _page(head: bytes) -> Refusal:
 
 
 def _text(head: bytes) -> Refusal | None:
-    if smi_query.sniff(head):
+    if any(known.sniff(head) for known in _METRICS):
         return None
     for pattern, refusal in _TEXTS:
         if pattern.search(head):

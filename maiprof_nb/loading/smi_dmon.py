@@ -16,15 +16,16 @@ from maiprof_nb.timebase import NS_PER_S, Clock
 NAME = "nvidia-smi-dmon"
 
 _HEADER = re.compile(
-    rb"^[ \t]*#[ \t]*(?:Date[ ,\t]+)?(?:Time[ ,\t]+)?gpu\b(.*)$", re.MULTILINE | re.IGNORECASE
+    r"^[ \t]*#[ \t]*(?:Date[ ,\t]+)?(?:Time[ ,\t]+)?gpu\b(.*)$", re.MULTILINE | re.IGNORECASE
 )
+_STAMP = "%Y%m%d %H:%M:%S"
 _DAY_NS = 24 * 3600 * NS_PER_S
 
 
 def sniff(data: bytes) -> bool:
     """True if the header of dmon stands near the beginning (pmon's has a pid)."""
-    found = _HEADER.search(data[: _metrics.HEAD_BYTES])
-    return bool(found) and b"pid" not in (found[1].split() if found else ())
+    found = _HEADER.search(_metrics.head_of(data))
+    return found is not None and "pid" not in found[1].split()
 
 
 def read(data: bytes, source: str) -> Recording:
@@ -36,7 +37,7 @@ def read(data: bytes, source: str) -> Recording:
     names: list[str] = []
     sections: list[Samples] = []
     stamps: list[str] = []
-    text = data.decode("utf-8-sig", "replace").replace("\0", "")
+    text = _metrics.text_of(data).replace("\0", "")
     for line_number, line in enumerate(text.splitlines(), start=1):
         words = line.replace(",", " ").replace("#", " # ").split()
         if words[:1] == ["#"]:
@@ -72,11 +73,11 @@ def _counters(names: Sequence[str], units: Sequence[str]) -> list[tuple[str, str
 def _times(
     texts: Sequence[str], devices: Sequence[str | None]
 ) -> tuple[npt.NDArray[np.int64], Clock]:
-    whole = _metrics.local_times(texts, ("%Y%m%d %H:%M:%S",))
+    whole = _metrics.local_times(texts, (_STAMP,))
     if len(texts) and whole.notna().all():
         zero_ns = int(whole.min())
         return whole.to_numpy("int64") - zero_ns, _metrics.local_clock(zero_ns)
-    of_day = _metrics.local_times(texts, ("%H:%M:%S",))
+    of_day = _metrics.local_times([f"19700101 {text}" for text in texts], (_STAMP,))
     if len(texts) and of_day.notna().all():
         stamps = of_day.to_numpy("int64")
         midnights = np.cumsum(np.diff(stamps, prepend=stamps[0]) < -_DAY_NS // 2)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -68,8 +67,7 @@ def fields(cells: Sequence[str]) -> list[tuple[str, str]] | None:
 
 def sniff(data: bytes) -> bool:
     """True if a header of GPU fields stands near the beginning, perhaps after a banner."""
-    head = data[: _metrics.HEAD_BYTES].replace(b"\0", b"").decode("utf-8", "replace")
-    return any(fields(line.split(",")) for line in head.splitlines())
+    return any(fields(line.split(",")) for line in _metrics.head_of(data).splitlines())
 
 
 def read(data: bytes, source: str) -> Recording:
@@ -92,7 +90,7 @@ def read(data: bytes, source: str) -> Recording:
             remedy="Record with --format=csv, without noheader",
         )
     notes: list[Note] = []
-    nuls = data.count(b"\0")
+    nuls = _metrics.text_of(data).count("\0")
     if nuls:
         notes.append(Note("nul-bytes", f"{nuls} NUL bytes between the lines were removed.", nuls))
     if before:
@@ -113,8 +111,7 @@ def read(data: bytes, source: str) -> Recording:
 
 def _lines(data: bytes) -> Iterator[tuple[int, str]]:
     """Numbered lines that hold something; NUL bytes part what two writers wrote."""
-    text = data.decode("utf-8-sig", "replace")
-    for number, line in enumerate(text.splitlines(), start=1):
+    for number, line in enumerate(_metrics.text_of(data).splitlines(), start=1):
         for piece in line.split("\0"):
             if piece.strip():
                 yield number, piece
@@ -125,7 +122,7 @@ def _sections(data: bytes, dropped: Dropped) -> tuple[list[_Section], int]:
     sections: list[_Section] = []
     before = event = 0
     for line_number, line in _lines(data):
-        cells = next(csv.reader([line], skipinitialspace=True))
+        cells = [cell.strip() for cell in line.split(",")]  # nvidia-smi quotes nothing
         names = fields(cells)
         if names and not (sections and sections[-1].names == [name for name, _ in names]):
             units = [_unit(name, unit) for name, unit in names]
@@ -137,7 +134,7 @@ def _sections(data: bytes, dropped: Dropped) -> tuple[list[_Section], int]:
         elif len(cells) != len(sections[-1].names):
             dropped.add(line_number, line)
         else:
-            sections[-1].rows.append([cell.strip() for cell in cells])
+            sections[-1].rows.append(cells)
             sections[-1].events.append(event)
             sections[-1].lines.append(line_number)
             event += 1

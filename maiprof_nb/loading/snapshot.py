@@ -18,6 +18,9 @@ NAME = "cuda-memory-snapshot"
 
 _PROTOCOLS = tuple(bytes([0x80, protocol]) for protocol in range(2, 6))
 _OLD_STARTS = (b"(dp", b"(lp", b"}q\x00", b"]q\x00")  # protocols 0 and 1 have no mark
+_ODD_FIELDS = (
+    TypeError, ValueError, KeyError, AttributeError, OverflowError, RecursionError, MaiprofError,
+)  # fmt: skip
 _REMEDY = "Give the file that torch.cuda.memory._dump_snapshot wrote"
 
 
@@ -40,11 +43,7 @@ def read(data: bytes, source: str) -> Recording:
     content = _layout(plain_data(data, source), source)
     try:
         return _recording(content, source)
-    except (TypeError, ValueError, KeyError, AttributeError, OverflowError) as problem:
-        raise _refusal(source, f"a field is not as PyTorch writes it: {problem}") from problem
-    except LoadError:
-        raise
-    except MaiprofError as problem:
+    except _ODD_FIELDS as problem:
         raise _refusal(source, f"a field is not as PyTorch writes it: {problem}") from problem
 
 
@@ -55,8 +54,8 @@ def _layout(content: Any, source: str) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise _refusal(source, f"it holds a {type(content).__name__}")
     if not {"segments", "device_traces"} & set(content):
-        names = ", ".join(str(key)[:40] for key in list(content)[:5]) or "nothing"
-        raise _refusal(source, f"it is a dict of {names}")
+        names = [key[:40] for key in content if isinstance(key, str)][:5]
+        raise _refusal(source, f"it is a dict of {', '.join(names) or 'nothing known'}")
     for key in ("segments", "device_traces", "external_annotations"):
         if not isinstance(content.setdefault(key, []), list):
             raise _refusal(source, f"its {key} are no list")
@@ -93,7 +92,7 @@ def _recording(content: dict[str, Any], source: str) -> Recording:
     }
     notes = _notes(events, segments, found, dropped)
     if content["external_annotations"] and zero_us is not None:
-        tables["annotations"], more = named_ranges(content["external_annotations"], zero_us)
+        tables["allocator_ranges"], more = named_ranges(content["external_annotations"], zero_us)
         notes += more
     return Recording(
         source=source,

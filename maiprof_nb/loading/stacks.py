@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 import pandas as pd
 
@@ -13,10 +13,16 @@ from maiprof_nb.tables import SCHEMAS
 MAX_FRAMES = 1_000  # Python's own recursion limit; deeper is damage or attack
 MAX_FRAME_TEXT = 2_000  # C++ template names reach a few hundred
 
-_CPP_FILE = "??"
-_NO_FILE = ("", "none")  # a CPU profile turned into a snapshot has the place in the name
+_NO_FILE = ("", "none")  # native code; a CPU profile, which has the place in the name
+_NATIVE_RANKS = (  # a backward thread has no Python frames: its autograd node says most
+    (re.compile(r"torch::autograd::generated::\w+::apply\b"), 2),
+    (re.compile(r"at::_ops::(?!empty)"), 3),
+    (re.compile(r"torch::(?:unwind|CapturedTraceback|cuda)\b|c10::|at::detail::"), 5),
+)
+_NATIVE = re.compile(r"^(?:\?\?)?$|\.(?:c|cc|cpp|cxx|cu|cuh|h|hpp|inl|S|o|so(?:\.\d+)*)$")
 _LIBRARY = re.compile(
-    r"(?:^|[/\\])(?:torch|site-packages|dist-packages|lib[/\\]python3(?:\.\d+)?)[/\\]|^<frozen "
+    r"(?:^|[/\\])(?:torch|site-packages|dist-packages|lib[/\\]python3(?:\.\d+)?)[/\\]"
+    r"|[/\\]torchinductor_|^<frozen "
 )
 
 
@@ -27,10 +33,11 @@ def _frame_text(frame: Mapping[str, Any]) -> str:
 
 
 def _frame_owner(frame: Mapping[str, Any]) -> int:
-    """0 = the user's own code, 1 = a Python library, 2 = native code."""
+    """0 = the user's own code, 1 = a Python library, more = native code."""
     file = str(frame.get("filename", ""))
-    if file == _CPP_FILE:
-        return 2
+    if _NATIVE.search(file):
+        name = str(frame.get("name", ""))
+        return next((rank for pattern, rank in _NATIVE_RANKS if pattern.match(name)), 4)
     return int(bool(_LIBRARY.search(file)))
 
 
@@ -55,7 +62,12 @@ class StackIds:
         known = self._by_object.get(id(frames), -1)
         if known != -1:
             return known
-        key = tuple(self._frame(frame) for frame in frames[:MAX_FRAMES] if isinstance(frame, dict))
+        shown = frames[:MAX_FRAMES]
+        met = tuple(map(self._frame_ids.get, map(id, shown)))  # no Python call a frame
+        if None in met:
+            key = tuple(self._frame(frame) for frame in shown if isinstance(frame, dict))
+        else:
+            key = cast("tuple[int, ...]", met)
         found = self._stacks.setdefault(key, len(self._stacks)) if key else None
         self._by_object[id(frames)] = found
         return found
@@ -82,5 +94,5 @@ class StackIds:
         )
 
     def _label(self, key: tuple[int, ...]) -> int:
-        """Innermost frame of the user's own, else innermost Python frame, else innermost."""
+        """Innermost frame of the user's own, else of Python, else the native one that says most."""
         return min(key, key=self._owners.__getitem__)

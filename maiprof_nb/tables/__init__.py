@@ -4,6 +4,7 @@
 from maiprof_nb.tables import (
     allocations,
     allocator_events,
+    allocator_ranges,
     annotations,
     blocks,
     counters,
@@ -40,6 +41,7 @@ SCHEMAS: dict[str, Schema] = {
         segments,
         blocks,
         allocator_events,
+        allocator_ranges,
         allocations,
         stacks,
     )

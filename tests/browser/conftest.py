@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import re
+import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
+import playwright as playwright_package
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
@@ -31,6 +33,7 @@ FLAGS = [
 SIZE = {"width": 1400, "height": 1000}
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist deals them out
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark what is in this folder, and keep it on one worker: the servers are started once."""
     for item in items:
@@ -50,10 +53,21 @@ def chromium() -> str:
 
 @pytest.fixture(scope="session")
 def browser(chromium: str) -> Iterator[Browser]:
+    _require_driver()
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
         yield browser
         browser.close()
+
+
+def _require_driver() -> None:
+    """Skip where Playwright's own program cannot start, which it would not explain itself."""
+    program = Path(playwright_package.__file__).parent / "driver" / "node"
+    if not program.exists():  # named otherwise on other systems
+        return
+    done = subprocess.run([program, "--version"], capture_output=True, text=True, check=False)
+    if done.returncode:
+        pytest.skip(f"Playwright cannot start: {done.stderr.strip()}: apt-get install libatomic1")
 
 
 @pytest.fixture

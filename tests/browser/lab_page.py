@@ -17,7 +17,8 @@ def open_notebook(page: Page, server: Server, name: str, *, theme: str = "light"
     """Open ``name`` of the server's root and wait until its kernel is ready."""
     page.goto(server.page(f"lab/workspaces/maiprof/tree/{name}"))
     expect(page.locator(".jp-Notebook:visible")).to_be_visible(timeout=60_000)
-    wait_until_idle(page)
+    # Before this the toolbar says idle too, and running would ask which kernel is wanted.
+    expect(page.get_by_role("button", name="| Idle")).to_be_visible(timeout=60_000)
     if theme == "dark":
         choose(page, "Settings", "Theme", "JupyterLab Dark")
 

@@ -8,12 +8,9 @@ from __future__ import annotations
 import base64
 import http.server
 import json
-import os
-import shutil
 import threading
 from functools import partial
 from importlib.resources import files
-from pathlib import Path
 
 import pytest
 
@@ -23,18 +20,14 @@ from maiprof_nb.timebase import TimeWindow
 from maiprof_widgets.link import Selection
 from maiprof_widgets.views.memory import MemoryView
 
-playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 pytestmark = pytest.mark.browser
 
-CORPUS = Path(
-    os.environ.get("MAIPROF_CORPUS", Path(__file__).parents[2].parent / "shared" / "corpus")
-)
-SAWTOOTH = CORPUS / "memory" / "cs336-charan" / "memory_snapshot.pickle.gz"
+SAWTOOTH = "memory/cs336-charan/memory_snapshot.pickle.gz"
 TRAITS = ("about", "window_us", "selected", "theme", "height", "status")
-PAGE = """<!doctype html><meta charset="utf-8"><title>memory</title>
-<link rel="stylesheet" href="views.css"><body style="margin:0"><div id="host"></div>
+PAGE = """<!doctype html><meta charset="utf-8"><title>memory</title><link rel="icon" href="data:,">
+<link rel="stylesheet" href="views.css"><body style="margin:0">
 <script type="module">
-import view from "./memory.js";
+import view from "./module.js";
 const state = await window.traits();
 const listeners = {};
 const fire = (event, ...values) => [...(listeners[event] ?? [])].forEach((f) => f(...values));
@@ -60,7 +53,9 @@ const model = {
   off: (event, f) => { listeners[event] = (listeners[event] ?? []).filter((g) => g !== f); },
   send: async (content) => window.take(await window.ask(content)),
 };
-window.stop = view.render({ model, el: document.getElementById("host") });
+const host = document.createElement("div"); // notebooks render first and attach then
+window.stop = view.render({ model, el: host });
+document.body.append(host);
 </script>"""
 
 
@@ -69,27 +64,27 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
         pass
 
     def do_GET(self):
-        if self.path != "/page.html":
+        made = {
+            "/page.html": ("text/html", PAGE),
+            "/module.js": ("text/javascript", MemoryView._esm),  # as a notebook gets it
+        }
+        if self.path not in made:
             super().do_GET()
             return
+        kind, text = made[self.path]
         self.send_response(200)
-        self.send_header("Content-Type", "text/html")
+        self.send_header("Content-Type", kind)
         self.end_headers()
-        self.wfile.write(PAGE.encode())
+        self.wfile.write(text.encode())
 
 
 class Shown:
     """A view and the page that shows it."""
 
     def __init__(self, view, page):
-        self.view, self.page, self.sent, self.asked, self.problems = view, page, [], [], []
+        self.view, self.page, self.sent, self.asked = view, page, [], []
         view.send = lambda content, buffers=(): self.sent.append((content, buffers))
-        page.on("pageerror", lambda error: self.problems.append(str(error)))
-        page.on(
-            "console",
-            lambda line: self.problems.append(line.text) if line.type == "error" else None,
-        )
-        page.expose_function("traits", lambda: self._traits())
+        page.expose_function("traits", self._traits)
         page.expose_function("ask", self._answer)
 
     def _traits(self):
@@ -134,49 +129,36 @@ def address():
     server.server_close()
 
 
-@pytest.fixture(scope="module")
-def browser():
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
-    if chromium is None:
-        pytest.skip("Chromium is not installed")
-    with playwright.sync_playwright() as driver:
-        started = driver.chromium.launch(
-            executable_path=chromium,
-            args=["--no-sandbox", "--disable-gpu", "--disable-background-networking"],
-        )
-        yield started
-        started.close()
-
-
 @pytest.fixture
-def show(browser, address):
-    pages = []
+def show(context, watch, address):
+    """Open a view in a page of its own, which may log no error and ask no other host."""
 
     def open_page(view, *, width=1280, scheme="light"):
-        page = browser.new_page(viewport={"width": width, "height": 760}, color_scheme=scheme)
-        pages.append(page)
+        page = context.new_page()
+        page.set_viewport_size({"width": width, "height": 760})
+        page.emulate_media(color_scheme=scheme)
         shown = Shown(view, page)
         page.goto(address)
         return shown
 
     yield open_page
-    for page in pages:
-        page.close()
-
-
-def session_of(path: Path) -> Session:
-    if not path.exists():
-        pytest.skip(f"corpus file {path.name} is not here (set MAIPROF_CORPUS)")
-    data, _ = sources.content(str(path))
-    return Session([registry.read(data, str(path))])
+    watch.assert_clean()
 
 
 @pytest.fixture
-def sawtooth(show):
-    shown = show(MemoryView(session_of(SAWTOOTH)))
+def recorded(corpus):
+    def session(name: str) -> Session:
+        path = str(corpus / name)
+        return Session([registry.read(sources.content(path)[0], path)])
+
+    return session
+
+
+@pytest.fixture
+def sawtooth(show, recorded):
+    shown = show(MemoryView(recorded(SAWTOOTH)))
     shown.painted()
-    yield shown
-    assert shown.problems == []
+    return shown
 
 
 def test_first_picture_is_painted_and_bounded(sawtooth):
@@ -186,7 +168,8 @@ def test_first_picture_is_painted_and_bounded(sawtooth):
     inked = page.evaluate(
         """() => { const c = document.querySelector("canvas.mp-canvas");
         const d = c.getContext("2d").getImageData(100, 150, c.width - 150, 100).data;
-        let n = 0; for (let i = 3; i < d.length; i += 4) n += d[i] > 0; return n / (d.length / 4); }"""
+        let n = 0; for (let i = 3; i < d.length; i += 4) n += d[i] > 0;
+        return n / (d.length / 4); }"""
     )
     assert inked > 0.9  # 500 MiB of 894 reserved are always allocated: the floor is solid
     assert max(page.evaluate("window.sizes")) < 250_000
@@ -310,12 +293,10 @@ def test_nothing_recorded_says_how_to_record(show):
     assert "_record_memory_history" in text
     assert "profile_memory=True" in text
     assert not shown.page.is_visible("canvas.mp-canvas")
-    assert shown.problems == []
 
 
-def test_text_of_files_is_never_markup(show):
-    session = session_of(SAWTOOTH)
-    view = MemoryView(session)
+def test_text_of_files_is_never_markup(show, recorded):
+    view = MemoryView(recorded(SAWTOOTH))
     log = view._replayed()
     evil = "<img src=x onerror=window.broken=1>"
     log.stacks["label"] = log.stacks["label"].cat.rename_categories(lambda text: evil + str(text))
@@ -329,10 +310,20 @@ def test_text_of_files_is_never_markup(show):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_theme_of_the_system_without_jupyter(show, scheme):
-    shown = show(MemoryView(session_of(SAWTOOTH)), scheme=scheme)
+def test_theme_of_the_system_without_jupyter(show, recorded, scheme):
+    shown = show(MemoryView(recorded(SAWTOOTH)), scheme=scheme)
     shown.painted()
     colour = shown.page.evaluate(
         "getComputedStyle(document.querySelector('.mp-memory')).backgroundColor"
     )
     assert colour == {"light": "rgb(255, 255, 255)", "dark": "rgb(22, 25, 29)"}[scheme]
+    strongest = shown.page.evaluate(
+        """() => { const c = document.querySelector("canvas.mp-canvas");
+        const d = c.getContext("2d").getImageData(0, 0, c.width, 40).data;
+        let low = 255, high = 0;
+        for (let i = 0; i < d.length; i += 4) if (d[i + 3] > 150) {
+          low = Math.min(low, d[i]); high = Math.max(high, d[i]); }
+        return [low, high]; }"""
+    )
+    # the line of what is reserved is drawn in the theme's ink: #1f2328 or #e6e8eb
+    assert strongest[0] < 0x40 if scheme == "light" else strongest[1] > 0xC0

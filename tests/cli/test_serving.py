@@ -59,7 +59,7 @@ def test_a_missing_server_is_named_with_its_remedy() -> None:
         ("127.8.0.1", True),
         ("::1", True),
         ("localhost", True),
-        ("0.0.0.0", False),
+        ("0.0.0.0", False),  # noqa: S104 - compared, not listened on
         ("192.168.0.2", False),
         ("", False),
         ("some.host", False),
@@ -133,7 +133,11 @@ def test_the_servers_exit_status_is_ours(status: int) -> None:
 
 def test_sigterm_is_passed_on() -> None:
     """Else the server and its kernels would go on without the command that started them."""
-    child = "import signal, sys, time; signal.signal(15, lambda *_: sys.exit(9)); print(); time.sleep(60)"
+    child = (
+        "import signal, sys, time\n"
+        "signal.signal(signal.SIGTERM, lambda *_: sys.exit(9))\n"
+        "time.sleep(60)"
+    )
     started: list[float] = []
 
     def terminate(_server: subprocess.Popen[bytes]) -> None:

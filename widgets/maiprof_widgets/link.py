@@ -42,8 +42,11 @@ class LinkState(traitlets.HasTraits):
         Ranks shown; None = all.
     selection : Selection or None
         What is chosen.
+    dark : bool
+        Dark ground; follows the page where it can be told.
     """
 
     window = traitlets.Instance(TimeWindow, allow_none=True, default_value=None)
     ranks = traitlets.Tuple(allow_none=True, default_value=None)
     selection = traitlets.Instance(Selection, allow_none=True, default_value=None)
+    dark = traitlets.Bool(default_value=False)

@@ -152,10 +152,8 @@ class CachingAllocator:
                 )
         return released
 
-    def _log(
-        self, action: str, address: int, size_bytes: int, stream: int, ts_ns: int, frames: Frames
-    ) -> None:
-        self.events.append(AllocatorEvent(action, address, size_bytes, stream, ts_ns, frames))
+    def _log(self, *fields: Any) -> None:
+        self.events.append(AllocatorEvent(*fields))
 
     def _reserve(self, size_bytes: int, ts_ns: int) -> None:
         self.reserved_bytes += size_bytes

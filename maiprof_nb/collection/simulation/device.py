@@ -30,7 +30,7 @@ class Device:
     name: str = "Simulated GPU 80GB"
     uuid: str = "GPU-51a0ca7e-0000-4000-8000-000000000000"
     total_mib: int = 81_920
-    context_mib: int = 565
+    context_mib: int = 555
     sms: int = 108
     threads_per_sm: int = 2048
     blocks_per_sm: int = 32

@@ -8,7 +8,6 @@ from maiprof_nb.collection.simulation.machine import Thread
 from maiprof_nb.collection.simulation.tensors import Tensor, drop, empty, hold
 
 IDS = 20_000
-PRETRAINED_ITEMS = 40_000_000
 PRETRAINED_WIDTH = 128
 
 
@@ -17,11 +16,11 @@ class Embeddings(Layer):
 
     file, line, class_name, number = "recommender/model.py", 18, "ColumnEmbeddings", 0
 
-    def __init__(self, thread: Thread, columns: int, width: int) -> None:
+    def __init__(self, thread: Thread, columns: int, width: int, pretrained_items: int) -> None:
         super().__init__()
         self.columns, self.width = columns, width
         self.parameters = [Parameter(thread, (IDS, width)) for _ in range(columns)]
-        self.pretrained = empty(thread, (PRETRAINED_ITEMS, PRETRAINED_WIDTH))  # frozen
+        self.pretrained = empty(thread, (pretrained_items, PRETRAINED_WIDTH))  # frozen
         self.ids: Tensor | None = None
 
     def forward(self, thread: Thread, inputs: Tensor) -> Tensor:

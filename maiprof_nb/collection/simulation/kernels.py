@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from maiprof_nb.collection.simulation.device import Device, Kernel
 
+MULTIPLY = "AUnaryFunctor<float, float, float, at::native::binary_internal::MulFunctor<float> >"
 _SMALLEST_NS = 1_696  # a kernel that does nothing
 _ARRAY = "std::array<char*, {n}ul>"
 
@@ -32,7 +33,8 @@ def gemm(device: Device, rows: int, columns: int, inner: int, layout: str, *, ha
             name, dur, tiles, (128, 1, 1), 166, 81_920, tensor_core=True, memory_bound=False
         )
     name = f"ampere_sgemm_128x128_{layout}"
-    return Kernel(name, dur, tiles, (256, 1, 1), 130, 33_792, memory_bound=False)
+    registers = 122 if layout == "tn" else 146
+    return Kernel(name, dur, tiles, (256, 1, 1), registers, 33_792, memory_bound=False)
 
 
 def elementwise(
@@ -52,10 +54,10 @@ def cast(device: Device, elements: int) -> Kernel:
     """Conversion between half and single precision."""
     name = (
         "void at::native::unrolled_elementwise_kernel<at::native::direct_copy_kernel_cuda("
-        "at::TensorIteratorBase&)::{lambda()#3}::operator()() const::{lambda()#7}::operator()() const"
-        "::{lambda(float)#1}, std::array<char*, 2ul>, 4, TrivialOffsetCalculator<1, unsigned int>, "
-        "TrivialOffsetCalculator<1, unsigned int>, at::native::memory::LoadWithCast<1>, "
-        "at::native::memory::StoreWithCast<1> >"
+        "at::TensorIteratorBase&)::{lambda()#3}::operator()() const::{lambda()#7}::operator()() "
+        "const::{lambda(float)#1}, std::array<char*, 2ul>, 4, TrivialOffsetCalculator<1, "
+        "unsigned int>, TrivialOffsetCalculator<1, unsigned int>, "
+        "at::native::memory::LoadWithCast<1>, at::native::memory::StoreWithCast<1> >"
     )
     return Kernel(
         name, _bandwidth_ns(device, elements * 6), _grid(elements // 4, 128), (128, 1, 1), 32
@@ -111,8 +113,8 @@ def index_select(device: Device, rows: int, columns: int) -> Kernel:
     name = (
         "void at::native::(anonymous namespace)::indexSelectLargeIndex<float, long, unsigned int, "
         "2, 2, -2, true>(at::cuda::detail::TensorInfo<float, unsigned int>, "
-        "at::cuda::detail::TensorInfo<float const, unsigned int>, at::cuda::detail::TensorInfo<long "
-        "const, unsigned int>, int, int, unsigned int, unsigned int, long)"
+        "at::cuda::detail::TensorInfo<float const, unsigned int>, at::cuda::detail::TensorInfo<"
+        "long const, unsigned int>, int, int, unsigned int, unsigned int, long)"
     )
     dur = _bandwidth_ns(device, rows * columns * 8)
     return Kernel(name, dur, _grid(rows * columns, 128, 864), (128, 1, 1), 32)
@@ -122,7 +124,8 @@ def embedding_backward(device: Device, rows: int, columns: int) -> Kernel:
     """Gradient of an embedding table: sorted rows summed."""
     name = (
         "void at::native::(anonymous namespace)::compute_grad_weight<float, long>(long const*, "
-        "float const*, long const*, long, long, long const*, long const*, long const*, float*, long)"
+        "float const*, long const*, long, long, long const*, long const*, long const*, "
+        "float*, long)"
     )
     return Kernel(name, _bandwidth_ns(device, rows * columns * 12), _grid(rows, 64), (64, 1, 1), 32)
 
@@ -155,8 +158,8 @@ def reduce(device: Device, functor: str, elements: int, *, width: int = 4) -> Ke
     """A reduction, such as the sum for a bias or the mean of a loss."""
     name = (
         "void at::native::reduce_kernel<128, 4, at::native::ReduceOp<float, at::native::"
-        f"{functor}, unsigned int, float, 4, 4> >(at::native::ReduceOp<float, at::native::{functor}, "
-        "unsigned int, float, 4, 4>)"
+        f"{functor}, unsigned int, float, 4, 4> >(at::native::ReduceOp<float, at::native::"
+        f"{functor}, unsigned int, float, 4, 4>)"
     )
     grid = (4, 108, 1) if elements > 100_000 else (1, 1, 1)
     return Kernel(name, _bandwidth_ns(device, elements * width), grid, (32, 16, 1), 40, 4096)
@@ -164,11 +167,11 @@ def reduce(device: Device, functor: str, elements: int, *, width: int = 4) -> Ke
 
 def multi_tensor(device: Device, functor: str, elements: int, passes: float) -> Kernel:
     """One kernel over the chunks of many tensors, as the foreach operators launch it."""
+    lists = f"TensorListMetadata<{max(1, round(passes))}>"
+    space = "at::native::(anonymous namespace)"
     name = (
-        "void at::native::(anonymous namespace)::multi_tensor_apply_kernel<at::native::(anonymous "
-        f"namespace)::TensorListMetadata<{max(1, round(passes))}>, at::native::(anonymous namespace)"
-        f"::{functor}, float>(at::native::(anonymous namespace)::TensorListMetadata"
-        f"<{max(1, round(passes))}>, at::native::(anonymous namespace)::{functor}, float)"
+        f"void {space}::multi_tensor_apply_kernel<{space}::{lists}, {space}::{functor}, float>"
+        f"({space}::{lists}, {space}::{functor}, float)"
     )
     dur = _bandwidth_ns(device, int(elements * 4 * passes))
     return Kernel(name, dur, _grid(elements, 65_536), (512, 1, 1), 44)

@@ -61,15 +61,24 @@ def _events(run: Run) -> Iterator[str]:
     for flow in run.machine.flows:
         if flow.start.start_ns >= start:
             yield from _forward_to_backward(flow)
+    launching = {activity.launch.args["correlation"] for activity in run.machine.activities}
     for event in host:
         if event.category == "cuda_runtime" and event.start_ns >= start:
             yield _host(event, start, end)
+            if event.args["correlation"] in launching:
+                flow_id = {"id": event.args["correlation"], "cat": "ac2g", "name": "ac2g"}
+                yield _line({"ph": "s", **flow_id, "pid": PID, "tid": event.tid}, event.start_ns)
     for activity in run.machine.activities:
         if activity.launch.start_ns >= start:
             yield from _device(activity, run.machine.device)
     yield from _device_annotations(run)
     yield from _names(run)
-    span = {"ph": "X", "cat": "Trace", "name": "PyTorch Profiler (0)", "pid": "Spans"}
+    span: dict[str, Any] = {
+        "ph": "X",
+        "cat": "Trace",
+        "name": "PyTorch Profiler (0)",
+        "pid": "Spans",
+    }
     span |= {"tid": "PyTorch Profiler", "args": {"Op count": 0}}
     yield _line(span, start, end - start)
     mark: dict[str, Any] = {"name": "Iteration Start: PyTorch Profiler", "ph": "i", "s": "g"}
@@ -79,9 +88,10 @@ def _events(run: Run) -> Iterator[str]:
 
 def _host(event: HostEvent, start: int, end: int) -> str:
     """A host range; a frame that was open when recording began or ended is cut there."""
-    fields = {"ph": "X", "cat": event.category, "name": event.name, "pid": PID, "tid": event.tid}
+    fields: dict[str, Any] = {"ph": "X", "cat": event.category, "name": event.name, "pid": PID}
+    fields |= {"tid": event.tid, "args": event.args}
     begin = max(event.start_ns, start)
-    return _line(fields | {"args": event.args}, begin, min(event.end_ns, end) - begin)
+    return _line(fields, begin, min(event.end_ns, end) - begin)
 
 
 def _forward_to_backward(flow: Flow) -> Iterator[str]:
@@ -100,7 +110,6 @@ def _device(activity: Activity, device: Device) -> Iterator[str]:
     details = _kernel_args(activity, device) if activity.kernel else _transfer_args(activity)
     yield _line(fields | {"args": args | details}, activity.start_ns, activity.dur_ns)
     flow = {"id": call.args["correlation"], "cat": "ac2g", "name": "ac2g"}
-    yield _line({"ph": "s", **flow, "pid": PID, "tid": call.tid}, call.start_ns)
     yield _line({"ph": "f", **flow, **where, "bp": "e"}, activity.start_ns)
 
 
@@ -153,14 +162,19 @@ def _names(run: Run) -> Iterator[str]:
 
 
 def _process(pid: int, name: str, label: str, order: int, ts_ns: int) -> Iterator[str]:
-    for kind, args in (
+    rows: tuple[tuple[str, dict[str, Any]], ...] = (
         ("process_name", {"name": name}),
         ("process_labels", {"labels": label}),
         ("process_sort_index", {"sort_index": order}),
-    ):
+    )
+    for kind, args in rows:
         yield _line({"name": kind, "ph": "M", "pid": pid, "tid": 0, "args": args}, ts_ns)
 
 
 def _thread(pid: int, tid: int, name: str, ts_ns: int) -> Iterator[str]:
-    for kind, args in (("thread_name", {"name": name}), ("thread_sort_index", {"sort_index": tid})):
+    rows: tuple[tuple[str, dict[str, Any]], ...] = (
+        ("thread_name", {"name": name}),
+        ("thread_sort_index", {"sort_index": tid}),
+    )
+    for kind, args in rows:
         yield _line({"name": kind, "ph": "M", "pid": pid, "tid": tid, "args": args}, ts_ns)

@@ -69,10 +69,10 @@ class Layer(ABC):
     def differentiated(self, thread: Thread, node: str, dims: list[list[int]]) -> Iterator[None]:
         """The backward operator of the last recorded forward one."""
         sequence, forward = self._forward_calls.pop()
-        more = {"sequence": sequence, "fwd_thread": _FORWARD_THREAD}
+        name = f"autograd::engine::evaluate_function: {node}"
         with (
-            thread.operator(f"autograd::engine::evaluate_function: {node}", **more),
-            thread.operator(node, dims, **more) as event,
+            thread.operator(name, sequence=sequence, fwd_thread=_FORWARD_THREAD),
+            thread.operator(node, dims, sequence=sequence, fwd_thread=_FORWARD_THREAD) as event,
         ):
             flow = thread.machine.next_id("flow")
             thread.machine.flows.append(Flow(flow, forward, event))

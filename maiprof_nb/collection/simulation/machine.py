@@ -219,13 +219,18 @@ class Thread:
 
     @contextmanager
     def operator(
-        self, name: str, dims: list[list[int]] | None = None, **more: int
+        self,
+        name: str,
+        dims: list[list[int]] | None = None,
+        *,
+        sequence: int | None = None,
+        fwd_thread: int = 0,
     ) -> Iterator[HostEvent]:
-        """Call a framework operator; `more` may hold its sequence number and thread."""
+        """Call a framework operator; `sequence` and `fwd_thread` tie forward to backward."""
         args: dict[str, Any] = {"External id": self.machine.next_id("external")}
-        if more:
-            args["Sequence number"] = more["sequence"]
-            args["Fwd thread id"] = more["fwd_thread"]
+        if sequence is not None:
+            args["Sequence number"] = sequence
+            args["Fwd thread id"] = fwd_thread
         args["Record function id"] = 0
         if dims is not None:
             args["Input Dims"] = dims

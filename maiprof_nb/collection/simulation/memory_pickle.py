@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import pickle  # noqa: S403 - written here, never read
+import pickle
 import sys
 from typing import Any
 
@@ -93,7 +93,7 @@ def _event(event: AllocatorEvent) -> dict[str, Any]:
 
 
 def _annotations(run: Run) -> list[dict[str, Any]]:
-    marks = []
+    marks: list[tuple[int, int, str, str]] = []
     for event in run.machine.host_events:
         if event.category == "user_annotation":
             marks.append((event.start_ns, len(marks), "START", event.name))

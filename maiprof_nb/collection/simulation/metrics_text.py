@@ -21,8 +21,16 @@ _CSV_HEADER = (
     "memory.total [MiB], power.draw [W], temperature.gpu, clocks.current.sm [MHz]"
 )
 _EXPOSED = (
-    ("DCGM_FI_PROF_SM_ACTIVE", "The ratio of cycles an SM has at least 1 warp assigned.", "sm_active"),
-    ("DCGM_FI_PROF_SM_OCCUPANCY", "The ratio of number of warps resident on an SM.", "sm_occupancy"),
+    (
+        "DCGM_FI_PROF_SM_ACTIVE",
+        "The ratio of cycles an SM has at least 1 warp assigned.",
+        "sm_active",
+    ),
+    (
+        "DCGM_FI_PROF_SM_OCCUPANCY",
+        "The ratio of number of warps resident on an SM.",
+        "sm_occupancy",
+    ),
     (
         "DCGM_FI_PROF_PIPE_TENSOR_ACTIVE",
         "Ratio of cycles the tensor (HMMA) pipe is active.",

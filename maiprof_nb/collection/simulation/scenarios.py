@@ -27,12 +27,14 @@ class Scenario:
         Threads that decode the rows of a batch.
     blocks : int
         Hidden blocks of the model.
+    pretrained_items : int
+        Rows of the frozen embedding table, which takes half of the memory in use.
     mixed_precision : bool
         Whether autocast and a gradient scaler are used.
     multi_tensor : bool
         Whether the optimizer updates all parameters with a few kernels (``foreach``).
     leak : bool
-        Whether every step's predictions are kept in a list.
+        Whether every step's last hidden activations are kept in a list.
     """
 
     name: str
@@ -44,6 +46,7 @@ class Scenario:
     steps: int = 48
     num_worker_threads: int = 2
     blocks: int = 6
+    pretrained_items: int = 38_800_000
     mixed_precision: bool = False
     multi_tensor: bool = False
     leak: bool = False
@@ -79,8 +82,10 @@ CASE_STUDY = (_before, _workers, _batch, _amp, _optimizer)
 
 LEAK = Scenario(
     "leak",
-    "every step's predictions are appended to a list",
+    "every step's last hidden activations are appended to a list",
     seed=20_240_502,
+    rows_per_batch=98_304,
+    pretrained_items=400_000,
     steps=36,
     num_worker_threads=16,
     blocks=2,

@@ -11,7 +11,8 @@ NUMERIC_COLUMNS = 256
 CATEGORICAL_COLUMNS = 12
 _FIRST_TID = 4101
 _TABLE = "recommender/table.py"
-_DECODE_NS_PER_ROW = 2_450  # on one thread
+_PLAN_NS = 18_000_000  # whatever the size of the batch
+_DECODE_NS_PER_ROW = 2_249  # on one thread
 _SERIAL_NS_PER_ROW = 26  # putting the shards together
 _READ_NS_PER_ROW = 8_900  # of a sub-dataset, on one thread: disk and decompression
 _CHUNKS = 3
@@ -52,6 +53,12 @@ class WorkerPool:
                 with main.machine.because("input/sub-dataset", main):
                     self._read(main)
             with main.machine.because("input/rows", main):
+                frame.line = 75
+                with (
+                    main.frame(_TABLE, 14, "plan_shards", 18),
+                    main.builtin("<built-in method permutation>"),
+                ):
+                    main.work(_PLAN_NS)
                 frame.line = 77
                 self._decode(main)
 

@@ -19,7 +19,7 @@ from maiprof_nb.collection.simulation.layers import (
 from maiprof_nb.collection.simulation.machine import PID, Flow, HostEvent, Machine, Thread
 from maiprof_nb.collection.simulation.scenarios import Scenario
 from maiprof_nb.collection.simulation.table import CATEGORICAL_COLUMNS, NUMERIC_COLUMNS, WorkerPool
-from maiprof_nb.collection.simulation.tensors import Tensor, drop, drop_all, empty
+from maiprof_nb.collection.simulation.tensors import Tensor, drop, drop_all, empty, hold
 
 HIDDEN = 512
 EMBEDDING_WIDTH = 32
@@ -38,7 +38,7 @@ _ENGINE = (
 
 @dataclass
 class Run:
-    """A finished run: what the machine did, and the recorded steps as (number, start, end)."""
+    """A finished run; `steps` are the recorded ones as (number, start, end)."""
 
     scenario: Scenario
     machine: Machine
@@ -46,6 +46,7 @@ class Run:
     record_to_ns: int = 0
     end_ns: int = 0
     steps: list[tuple[int, int, int]] = field(default_factory=list)
+    leaked: list[Tensor] = field(default_factory=list)
 
 
 class Model:
@@ -55,7 +56,8 @@ class Model:
         half = scenario.mixed_precision
         linears = itertools.count()
         width = NUMERIC_COLUMNS + PRETRAINED_WIDTH + CATEGORICAL_COLUMNS * EMBEDDING_WIDTH
-        self.embeddings = Embeddings(thread, CATEGORICAL_COLUMNS, EMBEDDING_WIDTH)
+        items = scenario.pretrained_items
+        self.embeddings = Embeddings(thread, CATEGORICAL_COLUMNS, EMBEDDING_WIDTH, items)
         self.layers: list[Layer] = [self.embeddings]
         for block in range(scenario.blocks):
             inner = HIDDEN if block else width
@@ -83,7 +85,7 @@ class Job:
             self.machine, BACKWARD_TID, f"thread {BACKWARD_TID} (pt_autograd_0)", 0, _ENGINE
         )
         self.batch: list[Tensor] = []
-        self.predictions: list[Tensor] = []
+        self.kept: list[Tensor] = []
         self._loss_call: tuple[int, HostEvent] | None = None
 
     def main_function(self) -> None:
@@ -104,6 +106,7 @@ class Job:
             self.main.wait("cudaDeviceSynchronize", 165)
             self.run.record_to_ns = self.main.now_ns
         self.pool.close(self.main.now_ns)
+        self.run.leaked = self.kept
 
     def _start_recording(self) -> None:
         self.main.wait("cudaDeviceSynchronize", 165)
@@ -118,8 +121,7 @@ class Job:
                 read = number % self.scenario.steps_per_sub_dataset == 0
                 self.pool.next_batch(self.main, read=read)
             drop_all(self.main, self.batch)
-            with self.main.frame(_TRAIN, 28, "train_step", 30):
-                self._train_step()
+            self._train_step()
             self.main.work(90_000)
         if number >= self.scenario.first_step:
             self.run.steps.append((number, step.start_ns, self.main.now_ns))
@@ -127,24 +129,27 @@ class Job:
 
     def _train_step(self) -> None:
         main, machine = self.main, self.machine
-        with machine.in_phase("other", main), machine.because("input/copy", main):
-            self._to_device()
-        with machine.because("launch-bound", main):
-            with machine.in_phase("other", main):
-                updates.zero_grad(main, self.model.parameters)
-            with machine.in_phase("forward", main):
-                logits, kept = self._forward()
-            with machine.in_phase("backward", main):
-                self._backward(logits, kept)
-            with machine.in_phase("other", main), machine.because("synchronisation", main):
-                updates.item(main)  # if not math.isfinite(loss.item()): ...
-            with machine.in_phase("optimizer", main):
-                self._update()
-        drop(main, kept[-1])
-        if self.scenario.leak:
-            self.predictions.append(logits)
-        else:
-            drop(main, logits)
+        with main.frame(_TRAIN, 28, "train_step", 29) as frame:
+            with machine.in_phase("other", main), machine.because("input/copy", main):
+                self._to_device()
+            with machine.because("launch-bound", main):
+                with machine.in_phase("other", main):
+                    frame.line = 30
+                    updates.zero_grad(main, self.model.parameters)
+                with machine.in_phase("forward", main):
+                    frame.line = 32
+                    logits, loss = self._forward()
+                with machine.in_phase("backward", main):
+                    frame.line = 34
+                    self._backward(logits)
+                with machine.in_phase("other", main), machine.because("synchronisation", main):
+                    frame.line = 35
+                    updates.item(main)  # if not math.isfinite(loss.item()): ...
+                with machine.in_phase("optimizer", main):
+                    frame.line = 37
+                    self._update()
+            frame.line = 38
+            drop(main, loss, logits)
 
     def _to_device(self) -> None:
         rows = self.scenario.rows_per_batch
@@ -163,12 +168,14 @@ class Job:
                         self.main.copy("Memcpy HtoD (Pageable -> Device)", size_bytes)
                 self.batch.append(tensor)
 
-    def _forward(self) -> tuple[Tensor, list[Tensor]]:
+    def _forward(self) -> tuple[Tensor, Tensor]:
         main, device = self.main, self.machine.device
         x, self.model.embeddings.ids, _ = self.batch
         with main.module("ClickModel", 0), main.frame("recommender/model.py", 40, "forward", 47):
             for layer in self.model.layers:
                 y = layer.forward(main, x)
+                if self.scenario.leak and layer is self.model.layers[-1]:
+                    self.kept.append(hold(x))
                 if x is not self.batch[0]:
                     drop(main, x)
                 x = y
@@ -191,17 +198,16 @@ class Job:
                 )
                 drop(main, rows)
             self._loss_call = sequence, call
-        return logits, [loss]
+        return logits, loss
 
-    def _backward(self, logits: Tensor, kept: list[Tensor]) -> None:
+    def _backward(self, logits: Tensor) -> None:
         main, worker, device = self.main, self.backward_thread, self.machine.device
-        kept.append(kept[0])
         if self.scenario.mixed_precision:
             with (
                 main.frame("torch/amp/grad_scaler.py", 177, "scale"),
                 main.operator("aten::mul", [[], []]),
             ):
-                functor = "AUnaryFunctor<float, float, float, at::native::binary_internal::MulFunctor<float> >"
+                functor = kernels.MULTIPLY
                 main.launch(kernels.elementwise(device, functor, 1, 2))
         with (
             main.frame("torch/_tensor.py", 570, "backward"),

@@ -106,15 +106,17 @@ def _gaps(run: Run, window: Interval) -> dict[str, Any]:
                 }
             )
     by_cause = {cause: {"count": count[cause], "ns": ns[cause]} for cause in sorted(ns)}
-    return {"shortest_ns": SHORTEST_GAP_NS, "by_cause": by_cause, "after_wait": {"count": after_wait[0], "ns": after_wait[1]}, "from_100_us": listed}
+    return {
+        "shortest_ns": SHORTEST_GAP_NS,
+        "by_cause": by_cause,
+        "after_wait": {"count": after_wait[0], "ns": after_wait[1]},
+        "from_100_us": listed,
+    }
 
 
 def _changes(run: Run) -> list[tuple[int, str]]:
     """The causes in order of time; of several that begin together the last holds."""
-    last: dict[int, str] = {}
-    for ts_ns, cause in run.machine.causes:
-        last[ts_ns] = cause
-    return sorted(last.items())
+    return sorted(dict(run.machine.causes).items())
 
 
 def _shares(changes: list[tuple[int, str]], starts: list[int], gap: Interval) -> dict[str, int]:
@@ -170,8 +172,7 @@ def _metrics(run: Run, window: Interval) -> dict[str, Any]:
 
 def _memory(run: Run) -> dict[str, Any]:
     allocator = run.machine.allocator
-    rows = run.scenario.rows_per_batch
-    kept = rows * 4 if run.scenario.leak else 0
+    leaked = run.leaked[-1] if run.leaked else None
     return {
         "peak_allocated_bytes": allocator.peak_allocated_bytes,
         "peak_ts_ns": allocator.peak_ts_ns,
@@ -179,7 +180,19 @@ def _memory(run: Run) -> dict[str, Any]:
         "end_allocated_bytes": allocator.allocated_bytes,
         "end_requested_bytes": allocator.requested_bytes,
         "end_reserved_bytes": allocator.reserved_bytes,
-        "leak_bytes_per_step": kept,
-        "leak_stack": ["recommender/train.py:34 train_step"] if kept else [],
+        "leak_bytes_per_step": leaked.elements * leaked.width if leaked else 0,
+        "leaked_tensors": len(run.leaked),
+        "leak_stack": _stack(run, leaked.address) if leaked else [],
         "events": dict(sorted(Counter(event.action for event in allocator.events).items())),
     }
+
+
+def _stack(run: Run, address: int) -> list[str]:
+    """The Python lines that allocated the live block at `address`, innermost first."""
+    frames = next(
+        block.frames
+        for segment in run.machine.allocator.segments.values()
+        for block in segment.blocks
+        if block.address == address and block.allocated
+    )
+    return [f"{f['filename']}:{f['line']} {f['name']}" for f in frames if f["line"]]

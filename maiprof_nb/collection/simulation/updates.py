@@ -14,13 +14,13 @@ _PYTHON_NS = 14_500  # between two tensor calls of an optimizer written in Pytho
 _SINGLE = (
     (
         "aten::mul_",
-        "AUnaryFunctor<float, float, float, at::native::binary_internal::MulFunctor<float> >",
+        kernels.MULTIPLY,
         2,
     ),
     ("aten::lerp_", "lerp_scalar_kernel(at::TensorIteratorBase&, c10::Scalar const&)", 3),
     (
         "aten::mul_",
-        "AUnaryFunctor<float, float, float, at::native::binary_internal::MulFunctor<float> >",
+        kernels.MULTIPLY,
         2,
     ),
     ("aten::addcmul_", "addcmul_cuda_kernel(at::TensorIteratorBase&, c10::Scalar const&)", 4),

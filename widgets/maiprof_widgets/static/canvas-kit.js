@@ -81,11 +81,15 @@ const HUES = {
 };
 const FADES = [0, 0.38, 0.62]; // second and third round of hues, mixed towards the background
 
-function rgbOf(text) {
-  const hex = /^#([0-9a-f]{6})$/i.exec(text);
-  if (hex) return [0, 2, 4].map((i) => parseInt(hex[1].slice(i, i + 2), 16));
-  const parts = (text.match(/[\d.]+/g) ?? ["255", "255", "255"]).map(Number);
-  return parts.slice(0, 3);
+const probe = document.createElement("canvas").getContext("2d");
+
+/** [r, g, b] of any CSS colour. */
+export function rgbOf(text) {
+  probe.fillStyle = "#888888";
+  probe.fillStyle = text; // comes back as #rrggbb or rgba(...)
+  const plain = probe.fillStyle;
+  if (plain.startsWith("#")) return [1, 3, 5].map((i) => parseInt(plain.slice(i, i + 2), 16));
+  return plain.match(/[\d.]+/g).slice(0, 3).map(Number);
 }
 
 export function mix(from, towards, share) {

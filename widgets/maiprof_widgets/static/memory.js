@@ -1,89 +1,14 @@
 // The active memory timeline: live allocations as stacked bands, drawn column by column.
 
 import {
-  addGestures, arraysOf, bytesText, byteTicks, drawAxes, durationText, element, mix, newestWins,
+  addGestures, arraysOf, bytesText, byteTicks, drawAxes, durationText, element, newestWins,
   numberTicks, sizedCanvas, themeOf, timeTicks, watchTheme,
 } from "./canvas-kit.js";
+import {
+  FIRST_BAND, REST, bandColours, highestOf, layBands, paintBands,
+} from "./memory-bands.js";
 
 const MARGIN = { left: 62, right: 14, top: 22, bottom: 38 };
-const NOTHING = 0; // values of the id buffer: nothing, the summed-up rest, then one per band
-const REST = 1;
-const FIRST_BAND = 2;
-
-/** Which band owns each pixel, column by column from the bottom up. */
-function layBands(picture, height, highest) {
-  const columns = picture.sample_us.length;
-  const ids = new Uint16Array(columns * height);
-  const top = new Float64Array(columns);
-  const perByte = height / highest;
-  const fill = (column, bytes, id) => {
-    const from = Math.round(top[column]);
-    top[column] += bytes * perByte;
-    const to = Math.min(Math.round(top[column]), height);
-    if (to > from) ids.fill(id, column * height + from, column * height + to);
-  };
-  for (let c = 0; c < columns; c += 1) {
-    if (picture.rest_bytes[c] > 0) fill(c, picture.rest_bytes[c], REST);
-  }
-  for (let b = 0; b < picture.size_bytes.length; b += 1) {
-    const bytes = picture.size_bytes[b];
-    for (let c = picture.first_column[b]; c < picture.end_column[b]; c += 1) {
-      fill(c, bytes, FIRST_BAND + b);
-    }
-  }
-  return { ids, columns, height };
-}
-
-/** The colour of each id, and of the edge on top of a band. */
-function coloursOf(picture, theme, chosen, greyOld) {
-  const count = picture.size_bytes.length + FIRST_BAND;
-  const face = new Uint32Array(count);
-  const edge = new Uint32Array(count);
-  const pack = ([r, g, b]) => (255 << 24) | (b << 16) | (g << 8) | r;
-  const line = theme.dark ? [0, 0, 0] : [255, 255, 255];
-  face[REST] = edge[REST] = pack(theme.rest);
-  for (let b = 0; b < picture.size_bytes.length; b += 1) {
-    const grey = greyOld && picture.before_log[b];
-    let colour = grey ? theme.grey[b % 2] : theme.tones[picture.tone[b]];
-    if (chosen && picture.allocation[b] === chosen.row) colour = mix(colour, [255, 255, 255], 0.45);
-    else if (chosen && (chosen.stack < 0 || picture.stack[b] !== chosen.stack)) {
-      colour = mix(colour, theme.background, 0.72);
-    }
-    face[FIRST_BAND + b] = pack(colour);
-    edge[FIRST_BAND + b] = pack(mix(colour, line, grey ? 0.15 : 0.35));
-  }
-  return { face, edge };
-}
-
-function paintBands({ ids, columns, height }, { face, edge }) {
-  const sheet = element("canvas");
-  sheet.width = columns;
-  sheet.height = height;
-  const context = sheet.getContext("2d");
-  const image = context.createImageData(columns, height);
-  const pixels = new Uint32Array(image.data.buffer);
-  for (let c = 0; c < columns; c += 1) {
-    const base = c * height;
-    for (let r = 0; r < height; r += 1) {
-      const id = ids[base + r];
-      if (id === NOTHING) continue;
-      const onTop = r + 1 < height && ids[base + r + 1] !== id;
-      const thick = onTop && r > 2 && ids[base + r - 2] === id;
-      pixels[(height - 1 - r) * columns + c] = thick ? edge[id] : face[id];
-    }
-  }
-  context.putImageData(image, 0, 0);
-  return sheet;
-}
-
-function highestOf(picture, withReserved) {
-  let highest = 0;
-  for (let c = 0; c < picture.sample_us.length; c += 1) {
-    if (picture.allocated_bytes[c] > highest) highest = picture.allocated_bytes[c];
-    if (withReserved && picture.reserved_bytes[c] > highest) highest = picture.reserved_bytes[c];
-  }
-  return (highest || 1) * 1.04;
-}
 
 function render({ model, el }) {
   const root = element("div", "maiprof mp-memory");
@@ -120,13 +45,17 @@ function render({ model, el }) {
   let sheet = null;
   let highest = 1;
   let hovered = null;
+  let pointer = null;
   let brushed = null;
   let frame = 0;
   const ours = new Set(); // windows sent by this view, to tell an echo from a wish
   const stacks = new Map();
   const key = ([low, high]) => `${Math.round(low * 1e3)}|${Math.round(high * 1e3)}`;
   const about = () => model.get("about");
-  const stage = sizedCanvas(stageHost, model.get("height"), () => ask(false));
+  const stage = sizedCanvas(stageHost, model.get("height"), () => {
+    theme = themeOf(root); // notebooks render before they attach, when styles are not known yet
+    ask(false);
+  });
   stageHost.append(tip);
   const canvas = stage.canvas;
   canvas.tabIndex = 0;
@@ -172,7 +101,7 @@ function render({ model, el }) {
     if (!laid) return;
     const chosen = model.get("selected");
     const lit = chosen && (chosen.row !== undefined || chosen.stack >= 0) ? chosen : null;
-    sheet = paintBands(laid, coloursOf(picture, theme, lit, about().axis !== "state"));
+    sheet = paintBands(laid, bandColours(picture, theme, lit, about().axis !== "state"));
     redraw();
   }
 
@@ -372,6 +301,11 @@ function render({ model, el }) {
     }
     fillTip(found);
     tip.hidden = false;
+    placeTip(point);
+  }
+
+  function placeTip(point) {
+    pointer = point;
     const right = point.x + 16 + tip.offsetWidth > stage.width;
     tip.style.left = `${Math.max(0, right ? point.x - tip.offsetWidth - 12 : point.x + 16)}px`;
     // inside the view's own box: notebooks clip what reaches out of an output
@@ -415,6 +349,7 @@ function render({ model, el }) {
   function choose(point) {
     const found = under(point);
     if (!found) return;
+    tip.hidden = true;
     const row = found.id >= FIRST_BAND ? picture.allocation[found.id - FIRST_BAND] : null;
     model.send({ kind: "choose", view: viewId, row });
   }
@@ -428,9 +363,14 @@ function render({ model, el }) {
       close.addEventListener("click", () => model.send({ kind: "choose", view: viewId, row: null }));
       const head = element("div", "mp-header");
       head.append(element("strong", "", chosen.heading), close);
-      panel.replaceChildren(
-        head, element("div", "mp-dim", chosen.facts), element("pre", "mp-frames", chosen.frames),
-      );
+      panel.replaceChildren(head, element("div", "mp-dim", chosen.facts));
+      panel.append(element("pre", "mp-frames", chosen.frames));
+      if (chosen.all_frames) {
+        const more = element("details");
+        more.append(element("summary", "mp-dim", "with native code"));
+        more.append(element("pre", "mp-frames", chosen.all_frames));
+        panel.append(more);
+      }
     }
     paint();
   }
@@ -464,7 +404,10 @@ function render({ model, el }) {
       stacks.set(message.stack, message);
       const chosen = hovered >= FIRST_BAND ? picture.stack[hovered - FIRST_BAND] : null;
       const frames = tip.querySelector(".mp-frames");
-      if (chosen === message.stack && frames) frames.textContent = stackText(message.stack);
+      if (chosen === message.stack && frames) {
+        frames.textContent = stackText(message.stack);
+        placeTip(pointer);
+      }
     } else if (message.kind === "picture" && requests.answered(message.id)) {
       if (!message.arrays) return;
       picture = { ...message, ...arraysOf(message.arrays, buffers) };

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,7 @@ EMPTY = {
     ],
 }
 _FOLDERS = re.compile(r" \([^()]*[/\\]([^/\\()]+:\d+)(?=\)$)")
+_NATIVE = re.compile(r"\(\?\?:0\)$|\.(?:c|cc|cpp|cxx|h|hpp|cu|cuh|pyx):\d+\)$|::.*\(|:0\)$")
 _X_TITLES = {
     "time": "time since session start",
     "own time": "time since the log's start; its clock is not tied to the session",
@@ -62,7 +64,13 @@ def notices(log: MemoryLog) -> list[str]:
             "began later than the program, or the log was full and lost its oldest events."
         )
     if log.device.kind == "trace":
-        found.append("From the trace's memory events: a band is named by the operator it serves.")
+        found.append(
+            "From the trace's memory events: a band is named by the operator it was allocated in."
+        )
+    if not log.baseline_known:
+        found.append("The trace holds no totals: what was allocated before it is not counted.")
+    if log.pairing_guessed:
+        found.append("It holds no addresses either: a free is taken to end the newest of its size.")
     if log.device.device_type == HOST:
         found.append("Host memory that PyTorch's allocator handed out while it was profiled.")
     return found
@@ -120,13 +128,29 @@ def selected(log: MemoryLog, row: int) -> dict[str, Any]:
         return {}
     life = found.iloc[0]
     stack = -1 if life["stack"] is None or np.isnan(_float(life["stack"])) else int(life["stack"])
-    label, frames = stack_text(log, stack)
+    label = stack_text(log, stack)[0]
     return {
         "row": row,
         "stack": stack,
-        "heading": f"{units.size(int(life['size_bytes']))} by {label}",
+        "heading": f"{units.size(int(life['size_bytes']))} allocated by {label}",
         "facts": "; ".join(_facts(log, life, stack)),
-        "frames": "\n".join(frames),
+        **_frames(log, stack),
+    }
+
+
+def selected_stack(log: MemoryLog, stack: int) -> dict[str, Any]:
+    """One stack, for the panel."""
+    facts = "; ".join(_same_stack(log, stack)) or "one allocation of this stack in the log"
+    heading = stack_text(log, stack)[0]
+    return {"stack": stack, "heading": heading, "facts": facts, **_frames(log, stack)}
+
+
+def _frames(log: MemoryLog, stack: int) -> dict[str, str]:
+    every = stack_text(log, stack)[1]
+    told = [text for text in every if not _NATIVE.search(text)] or every
+    return {
+        "frames": "\n".join(told),
+        "all_frames": "" if len(told) == len(every) else "\n".join(every),
     }
 
 
@@ -134,7 +158,7 @@ def stack_text(log: MemoryLog, stack: int) -> tuple[str, list[str]]:
     """Label and frames (innermost first) of one stack."""
     found = log.stacks[log.stacks["stack"].eq(stack).to_numpy()] if len(log.stacks) else log.stacks
     if found.empty:
-        return "a place that was not recorded", ["no stack was recorded"]
+        return "a place that was not recorded", []
     row = found.iloc[0]
     return str(row["label"]), str(row["frames"]).splitlines()
 
@@ -143,12 +167,26 @@ def brief_stack(log: MemoryLog, stack: int) -> list[str]:
     """Frames of one stack from its label outwards, without native code."""
     label, frames = stack_text(log, stack)
     start = frames.index(label) if label in frames else 0
-    return [text for text in frames[start:] if not text.endswith(":0)")] or frames
+    return [text for text in frames[start:] if not _NATIVE.search(text)] or frames
 
 
 def short(label: str) -> str:
     """A frame without the folders of its file."""
     return _FOLDERS.sub(r" (\1", label)
+
+
+def names(log: MemoryLog, stacks: list[int]) -> list[str]:
+    """Short names of stacks; those with one label also by the first caller that differs."""
+    chains = [[short(text) for text in brief_stack(log, stack)] for stack in stacks]
+    labels = [short(stack_text(log, stack)[0]) for stack in stacks]
+    found = []
+    for stack, label, chain in zip(stacks, labels, chains, strict=True):
+        rivals = [c for c, other in zip(chains, labels, strict=True) if other == label]
+        levels = enumerate(zip_longest(*rivals, fillvalue=""))
+        depth = next((i for i, frames in levels if len(set(frames)) > 1), len(chain))
+        name = f"{label} < {chain[depth]}" if 0 < depth < len(chain) else label
+        found.append("no stack recorded" if stack < 0 else name)
+    return found
 
 
 def _facts(log: MemoryLog, life: Any, stack: int) -> list[str]:
@@ -157,16 +195,15 @@ def _facts(log: MemoryLog, life: Any, stack: int) -> list[str]:
     if not np.isnan(asked) and asked != life["size_bytes"]:
         facts.append(f"{units.count(asked)} B requested, {units.count(life['size_bytes'])} B taken")
     facts.append(_life(log, life))
-    if stack >= 0:
-        same = log.allocations[
-            log.allocations["stack"].eq(stack).fillna(value=False).to_numpy(bool)
-        ]
-        if len(same) > 1:
-            together = units.size(int(same["size_bytes"].sum()))
-            facts.append(
-                f"{units.count(len(same))} allocations of this stack in the log, {together} in all"
-            )
-    return facts
+    return facts + _same_stack(log, stack)
+
+
+def _same_stack(log: MemoryLog, stack: int) -> list[str]:
+    same = log.allocations[log.allocations["stack"].eq(stack).fillna(value=False).to_numpy(bool)]
+    if stack < 0 or len(same) < 2:
+        return []
+    together = units.size(int(same["size_bytes"].sum()))
+    return [f"{units.count(len(same))} allocations of this stack in the log, {together} in all"]
 
 
 def _life(log: MemoryLog, life: Any) -> str:

@@ -12,14 +12,22 @@ _IMPORT = re.compile(r'^import\s[^;]*?from\s+"\./([\w-]+\.js)";\n', re.MULTILINE
 
 @cache
 def module(name: str) -> str:
-    """One ES module with the modules of ``static/`` that it imports put in front.
+    """One ES module with the modules of ``static/`` that it imports put in front, each once.
 
     anywidget hands a module to the browser as text without an address, so that relative
-    imports cannot work there.
+    imports cannot work there. Their top-level names therefore share one scope.
     """
+    texts: dict[str, str] = {}
+    _collect(name, texts)
+    return "\n".join(texts.values())
+
+
+def _collect(name: str, texts: dict[str, str]) -> None:
     text = (_STATIC / name).read_text(encoding="utf-8")
-    imported = dict.fromkeys(_IMPORT.findall(text))
-    return "\n".join([*(module(other) for other in imported), _IMPORT.sub("", text)])
+    for other in _IMPORT.findall(text):
+        if other not in texts:
+            _collect(other, texts)
+    texts[name] = _IMPORT.sub("", text)
 
 
 @cache

@@ -8,9 +8,6 @@ from typing import Any
 import anywidget
 import numpy as np
 import traitlets
-from maiprof_widgets.link import LinkState, Selection
-from maiprof_widgets.views import _memory_words as words
-from maiprof_widgets.views._static import module, styles
 
 from maiprof_nb.analysis.active_memory import (
     MemoryDevice,
@@ -23,6 +20,9 @@ from maiprof_nb.analysis.active_memory import (
 from maiprof_nb.errors import MaiprofError
 from maiprof_nb.session import Session
 from maiprof_nb.timebase import NS_PER_US, TimeWindow
+from maiprof_widgets.link import LinkState, Selection
+from maiprof_widgets.views import _memory_words as words
+from maiprof_widgets.views._static import module, styles
 
 _log = logging.getLogger(__name__)
 
@@ -197,13 +197,7 @@ class MemoryView(anywidget.AnyWidget):
             if chosen.table == "allocations":
                 found = words.selected(self._replayed(), chosen.row)
             elif chosen.table == "stacks":
-                label, frames = words.stack_text(self._replayed(), chosen.row)
-                found = {
-                    "stack": chosen.row,
-                    "heading": label,
-                    "facts": "all allocations of this stack",
-                    "frames": "\n".join(frames),
-                }
+                found = words.selected_stack(self._replayed(), chosen.row)
         self.selected = found
 
     def _received(self, _widget: Any, content: dict[str, Any], _buffers: Any) -> None:
@@ -251,7 +245,7 @@ class MemoryView(anywidget.AnyWidget):
 
     def _send_stack(self, content: dict[str, Any]) -> None:
         stack = int(content["stack"])
-        frames = words.brief_stack(self._replayed(), stack)
+        frames = [words.short(text) for text in words.brief_stack(self._replayed(), stack)]
         self.send(
             {
                 "kind": "stack",
@@ -283,21 +277,16 @@ class MemoryView(anywidget.AnyWidget):
         old = picture.before_log.astype(bool) & (log.device.axis != "state")
         stacks, place = np.unique(picture.stack[~old], return_inverse=True)
         filled = np.bincount(place, area[~old], len(stacks))
-        entries = [self._entry(log, int(stacks[i])) for i in np.argsort(-filled)[:_LEGEND_ROWS]]
+        largest = [int(stacks[i]) for i in np.argsort(-filled)[:_LEGEND_ROWS]]
+        entries: list[dict[str, Any]] = [
+            {"label": name, "tone": self._tones.get(stack, 0), "rest": False}
+            for stack, name in zip(largest, words.names(log, largest), strict=True)
+        ]
         if old.any():
             entries.append({"label": "older than the log", "tone": None, "rest": False})
         if np.nansum(picture.rest_bytes) > 0:
             entries.append({"label": words.rest_label(log), "tone": None, "rest": True})
         return entries
-
-    def _entry(self, log: MemoryLog, stack: int) -> dict[str, Any]:
-        label = "no stack recorded" if stack < 0 else words.stack_text(log, stack)[0]
-        return {
-            "label": words.short(label),
-            "title": label,
-            "tone": self._tones.get(stack, 0),
-            "rest": False,
-        }
 
 
 def _tones(log: MemoryLog) -> dict[int, int]:

@@ -1,0 +1,1 @@
+"""Making the recordings: what samples, simulates and asks a running job. Imports torch lazily."""

@@ -1,0 +1,32 @@
+"""Linked views of a `maiprof_nb.Session` for JupyterLab and Voila."""
+
+from __future__ import annotations
+
+from maiprof_widgets.dashboards.opening import open_chosen
+from maiprof_widgets.dashboards.overview import Overview
+from maiprof_widgets.dashboards.start import StartPage
+from maiprof_widgets.link import LinkState, Selection
+from maiprof_widgets.views.gap_functions import GapFunctionsView
+from maiprof_widgets.views.memory import MemoryView
+from maiprof_widgets.views.metrics import MetricsView
+from maiprof_widgets.views.page import PageView
+from maiprof_widgets.views.phases import PhasesView
+from maiprof_widgets.views.ranking import RankingView
+from maiprof_widgets.views.utilisation import UtilisationView
+from maiprof_widgets.views.verdict import VerdictView
+
+__all__ = [
+    "GapFunctionsView",
+    "LinkState",
+    "MemoryView",
+    "MetricsView",
+    "Overview",
+    "PageView",
+    "PhasesView",
+    "RankingView",
+    "Selection",
+    "StartPage",
+    "UtilisationView",
+    "VerdictView",
+    "open_chosen",
+]

@@ -1,0 +1,1 @@
+"""Arrangements of views round one shared link."""

@@ -1,0 +1,1 @@
+"""DataFrame -> plotly figure: pure functions that know neither sessions nor widgets."""

@@ -1,0 +1,228 @@
+"""Curves in stacked panels over one time axis."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+import plotly.graph_objects as go
+
+from maiprof_nb.timebase import TimeWindow
+from maiprof_widgets.figures.theme import Theme, layout, theme
+
+Floats = npt.NDArray[np.float64]
+_UNITS = ((2_000_000, "µs", 1_000), (2_000_000_000, "ms", 1_000_000))
+_SIGNS = {
+    "area": "\N{BLACK SQUARE}",
+    "line": "\N{HORIZONTAL BAR}",
+    "dash": "\N{BOX DRAWINGS LIGHT TRIPLE DASH HORIZONTAL}",
+}
+_MAX_KEYS = 4
+_SPACE_PX, _TOP_PX, _BOTTOM_PX = 34, 30, 46
+
+
+@dataclass(frozen=True, slots=True)
+class TimeScale:
+    """The unit of a time axis and how many ns it holds."""
+
+    unit: str
+    ns: int
+
+    def of(self, ts_ns: npt.NDArray[np.int64]) -> Floats:
+        """Session ns -> axis units, as float64 (what plotly sends as binary)."""
+        return np.asarray(ts_ns, dtype=np.float64) / self.ns
+
+    def window(self, first: float, last: float) -> TimeWindow:
+        """A range of the axis -> a window in session ns."""
+        low, high = sorted((round(first * self.ns), round(last * self.ns)))
+        return TimeWindow(low, max(high, low + 1))
+
+
+def time_scale(span_ns: int) -> TimeScale:
+    """Microseconds, milliseconds or seconds, by the length of the whole recording."""
+    for limit, unit, unit_ns in _UNITS:
+        if span_ns < limit:
+            return TimeScale(unit, unit_ns)
+    return TimeScale("s", 1_000_000_000)
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One line of a panel, in session ns and the panel's unit.
+
+    ``style`` is ``area``, ``line``, ``dash`` or ``segments`` (pairs of points with gaps).
+    """
+
+    name: str
+    ts_ns: npt.NDArray[np.int64]
+    values: Floats
+    style: str = "line"
+    text: tuple[str, ...] = ()
+    colour: str | None = None
+    width: float = 1.5
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One row of the picture."""
+
+    title: str
+    unit: str
+    curves: tuple[Curve, ...]
+    height_px: int = 130
+    bounds: tuple[float, float] | None = None
+    empty: str = "nothing recorded"
+    ticks: dict[float, str] = field(default_factory=dict)
+
+
+def panels_figure(
+    panels: list[Panel], *, window: TimeWindow, scale: TimeScale, dark: bool
+) -> go.Figure:
+    """The whole picture: panels from top to bottom over one time axis.
+
+    Parameters
+    ----------
+    panels : list of Panel
+        At least one.
+    window : TimeWindow
+        Time shown, in ns of the session.
+    scale : TimeScale
+        Unit of the time axis.
+    dark : bool
+        Dark or light ground.
+    """
+    colours = theme(dark=dark)
+    total = _TOP_PX + sum(p.height_px + _SPACE_PX for p in panels) - _SPACE_PX + _BOTTOM_PX
+    plot = total - _TOP_PX - _BOTTOM_PX
+    figure = go.Figure(layout=layout(dark=dark))
+    top = 1.0
+    for number, panel in enumerate(panels, start=1):
+        bottom = max(0.0, top - panel.height_px / plot)
+        _add_axis(figure, panel, number, (bottom, top), colours)
+        for position, curve in enumerate(panel.curves):
+            default = colours.series[position % len(colours.series)]
+            figure.add_trace(_trace(curve, number, scale, curve.colour or default))
+        top = bottom - _SPACE_PX / plot
+    figure.update_layout(
+        height=total,
+        autosize=True,
+        showlegend=False,
+        margin={"t": _TOP_PX, "b": _BOTTOM_PX},
+        xaxis={
+            "title": {"text": f"time from the start of the session ({scale.unit})", "standoff": 6},
+            "range": axis_range(window, scale),
+            "anchor": "free",
+            "position": 0.0,
+            "exponentformat": "none",
+            "hoverformat": ".6~f",
+            "ticksuffix": "",
+        },
+    )
+    return figure
+
+
+def panel_title(panel: Panel, series: tuple[str, ...]) -> str:
+    """The panel's title with the key to its curves, in their colours."""
+    named = [c for c in panel.curves if c.style != "segments"]
+    keys = [
+        f'<span style="color:{curve.colour or series[i % len(series)]}">'
+        f"{_SIGNS[curve.style]} {curve.name}</span>"
+        for i, curve in enumerate(named[:_MAX_KEYS])
+    ]
+    more = f"and {len(named) - _MAX_KEYS} more" if len(named) > _MAX_KEYS else ""
+    return "&nbsp;&nbsp; ".join([f"<b>{panel.title}</b>", *keys, *([more] if more else [])])
+
+
+def axis_range(window: TimeWindow, scale: TimeScale) -> tuple[float, float]:
+    """A window as a range of the time axis."""
+    return (window.start_ns / scale.ns, window.end_ns / scale.ns)
+
+
+def points(curve: Curve, scale: TimeScale) -> dict[str, Floats | tuple[str, ...]]:
+    """The data of one trace, as its update takes it."""
+    data: dict[str, Floats | tuple[str, ...]] = {"x": scale.of(curve.ts_ns), "y": curve.values}
+    if curve.style == "segments":
+        data["x"] = np.where(np.isnan(curve.values), np.nan, data["x"])
+        data["text"] = curve.text
+    return data
+
+
+def _trace(curve: Curve, number: int, scale: TimeScale, colour: str) -> go.Scatter:
+    area = curve.style == "area"
+    segments = curve.style == "segments"
+    return go.Scatter(
+        **points(curve, scale),
+        name=curve.name,
+        yaxis="y" if number == 1 else f"y{number}",
+        mode="lines",
+        line={
+            "color": colour,
+            "width": curve.width if not area else 1,
+            "shape": "hv" if area else "linear",
+            "dash": "dot" if curve.style == "dash" else "solid",
+        },
+        fill="tozeroy" if area else None,
+        fillcolor=_faded(colour) if area else None,
+        connectgaps=False,
+        hovertemplate="%{text}<extra></extra>" if segments else "%{y:.4~g}",
+        hoverinfo="skip" if segments and not curve.text else None,
+    )
+
+
+def _faded(colour: str) -> str:
+    red, green, blue = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
+    return f"rgba({red},{green},{blue},0.28)"
+
+
+def _add_axis(
+    figure: go.Figure,
+    panel: Panel,
+    number: int,
+    domain: tuple[float, float],
+    colours: Theme,
+) -> None:
+    faint, grid, series = colours.faint, colours.grid, colours.series
+    key = "yaxis" if number == 1 else f"yaxis{number}"
+    axis = {
+        "domain": domain,
+        "anchor": "x",
+        "gridcolor": grid,
+        "linecolor": grid,
+        "zerolinecolor": grid,
+        "fixedrange": True,
+        "title": {"text": panel.unit, "font": {"size": 11, "color": faint}},
+        "rangemode": "tozero",
+        "nticks": 4,
+    }
+    if panel.bounds:
+        axis["range"] = panel.bounds
+    if panel.ticks:
+        axis |= {
+            "tickvals": list(panel.ticks),
+            "ticktext": list(panel.ticks.values()),
+            "nticks": None,
+        }
+    figure.update_layout({key: axis})
+    figure.add_annotation(
+        name=f"title {number}",
+        text=panel_title(panel, series),
+        xref="paper",
+        yref="paper",
+        x=0,
+        y=domain[1],
+        yanchor="bottom",
+        xanchor="left",
+        showarrow=False,
+        font={"size": 12.5},
+    )
+    if not any(len(curve.ts_ns) for curve in panel.curves):
+        figure.add_annotation(
+            text=panel.empty,
+            xref="paper",
+            yref="paper",
+            x=0.5,
+            y=sum(domain) / 2,
+            showarrow=False,
+            font={"color": faint},
+        )

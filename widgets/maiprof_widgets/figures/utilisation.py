@@ -1,0 +1,148 @@
+"""Tables of utilisation, steps and marks -> panels."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from maiprof_nb import units
+from maiprof_widgets import escaping
+from maiprof_widgets.figures.panels import Curve, Panel
+
+_STEPS_AT, _MARKS_AT, _STAGGER = 0.9, 0.0, 0.45  # neighbouring steps at two heights
+
+
+def gpu_panel(use: pd.DataFrame, measured: pd.DataFrame) -> Panel:
+    """Share of time each device was busy, and what a sampler measured beside it.
+
+    Parameters
+    ----------
+    use : DataFrame
+        Rows of `maiprof_nb.analysis.utilisation.utilisation`.
+    measured : DataFrame
+        Rows of `maiprof_nb.analysis.metrics.metric_series` in percent.
+    """
+    rows = use[use["what"] == "gpu"]
+    groups = list(rows.groupby("series", sort=False))
+    style = "area" if len(groups) == 1 else "line"
+    curves = [
+        Curve(f"{label} busy (trace)", r["ts_ns"].to_numpy(), r["value"].to_numpy() * 100, style)
+        for label, r in groups
+    ]
+    curves += [
+        Curve(
+            f"{device_name(keys[0])} {escaping.text(keys[1])} (sampled)",
+            r["ts_ns"].to_numpy(),
+            r["value"].to_numpy(),
+            "dash",
+        )
+        for keys, r in measured.groupby(
+            ["device", "counter"], observed=True, dropna=False, sort=False
+        )
+    ]
+    return Panel(
+        "GPU: share of time with any work on the device",
+        "%",
+        tuple(curves),
+        height_px=150,
+        bounds=(0, 105),
+        empty="no device work was recorded: record with ProfilerActivity.CUDA, or load GPU metrics",
+    )
+
+
+def device_name(name: object) -> str:
+    """A sampler's name of a device, escaped, for people."""
+    return f"GPU {name}" if str(name).isdigit() else escaping.shortened(name, 40)
+
+
+def host_panel(use: pd.DataFrame) -> Panel:
+    """Threads inside recorded events."""
+    curves = []
+    for what, style, words in (
+        ("framework", "area", "in operators and launch calls"),
+        ("recorded", "line", "in any recorded event"),
+    ):
+        for label, rows in use[use["what"] == what].groupby("series", sort=False):
+            name = f"{label} threads {words}"
+            curves.append(Curve(name, rows["ts_ns"].to_numpy(), rows["value"].to_numpy(), style))
+    return Panel(
+        "CPU: recorded host activity (not CPU utilisation)",
+        "threads",
+        tuple(curves),
+        height_px=130,
+        empty="no host events were recorded: record with ProfilerActivity.CPU",
+    )
+
+
+def marks_panel(
+    steps: pd.DataFrame, marks: pd.DataFrame, chosen: str | None, colours: tuple[str, str]
+) -> Panel:
+    """Steps, and the calls of the chosen operator.
+
+    Parameters
+    ----------
+    steps : DataFrame
+        ``step``, ``ts_ns``, ``dur_ns``.
+    marks : DataFrame
+        ``ts_ns``, ``end_ns``, ``calls``.
+    chosen : str or None
+        Escaped name of the chosen operator.
+    colours : (str, str)
+        Of steps and of marks.
+    """
+    step_texts = [f"step {row.step}: {units.duration(row.dur_ns)}" for row in steps.itertuples()]
+    mark_texts = [
+        f"{chosen}: {row.calls} call{'s' if row.calls > 1 else ''}, {units.duration(row.end_ns - row.ts_ns)}"
+        for row in marks.itertuples()
+    ]
+    return Panel(
+        f"Steps, and calls of {chosen}"
+        if chosen
+        else "Steps (choose an operator in the table to mark its calls)",
+        "",
+        (
+            _segments(
+                "steps",
+                steps["ts_ns"],
+                steps["ts_ns"] + steps["dur_ns"],
+                _STEPS_AT + _STAGGER * (steps["step"].to_numpy() % 2),
+                step_texts,
+                colours[0],
+                7,
+            ),
+            _segments(
+                "marks", marks["ts_ns"], marks["end_ns"], _MARKS_AT, mark_texts, colours[1], 11
+            ),
+        ),
+        height_px=46,
+        bounds=(-0.6, 1.6),
+        ticks={_STEPS_AT: "steps", _MARKS_AT: "calls"},
+        empty="no steps were recorded",
+    )
+
+
+def _segments(
+    name: str,
+    start: pd.Series,
+    end: pd.Series,
+    height: npt.NDArray[np.float64] | float,
+    texts: list[str],
+    colour: str,
+    width: float,
+) -> Curve:
+    """One line with a break after each interval."""
+    count = len(start)
+    ts_ns = np.empty(3 * count, dtype=np.int64)
+    ts_ns[0::3], ts_ns[1::3], ts_ns[2::3] = start, end, end
+    values = np.repeat(np.broadcast_to(np.asarray(height, dtype=np.float64), count), 3)
+    values[2::3] = np.nan
+    return Curve(
+        name,
+        ts_ns,
+        values,
+        "segments",
+        tuple(t for text in texts for t in (text, text, "")),
+        colour,
+        width,
+    )

@@ -1,0 +1,1 @@
+"""Linked views: an analysis, a figure, and the fields of the link they read and set."""

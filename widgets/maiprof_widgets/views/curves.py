@@ -1,0 +1,128 @@
+"""Curves over time in one plotly widget, re-binned in Python at every zoom."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ipywidgets
+import plotly.graph_objects as go
+
+from maiprof_nb.session import Session
+from maiprof_nb.timebase import TimeWindow
+from maiprof_widgets.figures.panels import Panel, axis_range, panels_figure, points, time_scale
+from maiprof_widgets.link import LinkState
+from maiprof_widgets.views.status import StatusLine
+
+BINS = 1200
+
+
+class CurvesView(ipywidgets.VBox):
+    """Base of the views that draw panels of curves. Reads and sets ``link.window``.
+
+    Parameters
+    ----------
+    session : Session
+        What to show.
+    link : LinkState
+        Shared with the other views.
+
+    Notes
+    -----
+    The figure is complete before it becomes a widget, and is only updated afterwards:
+    Voila loses changes made between the two.
+    """
+
+    def __init__(self, session: Session, link: LinkState) -> None:
+        self.session, self.link = session, link
+        self.scale = time_scale(session.span.dur_ns)
+        self.status = StatusLine()
+        self._applying = False
+        panels: list[Panel] = []
+        with self.status.guard():
+            panels = self.panels(self.shown)
+        self.figure = self._widget(panels)
+        super().__init__([self.figure, self.status] if panels else [self.status])
+        self.add_class("maiprof-curves")
+        link.observe(self._on_window, "window")
+        link.observe(self._on_dark, "dark")
+        link.observe(self._on_selection, "selection")
+
+    def panels(self, window: TimeWindow) -> list[Panel]:
+        """The panels for a window; the same number of curves for every window."""
+        raise NotImplementedError
+
+    @property
+    def shown(self) -> TimeWindow:
+        """The window to show."""
+        return self.link.window or self.session.window
+
+    def _widget(self, panels: list[Panel]) -> go.FigureWidget:
+        made = (
+            panels_figure(panels, window=self.shown, scale=self.scale, dark=self.link.dark)
+            if panels
+            else go.Figure()
+        )
+        widget = go.FigureWidget(made)
+        widget._config = {
+            "displaylogo": False,
+            "responsive": True,
+            "modeBarButtonsToRemove": ["lasso2d", "select2d", "autoScale2d"],
+        }  # noqa: SLF001 - the only way plotly offers
+        widget.layout.on_change(self._on_range, "xaxis.range", append=True)
+        widget.layout.on_change(self._on_autorange, "xaxis.autorange", append=True)
+        return widget
+
+    def _on_range(self, _layout: Any, new_range: tuple[float, float] | None) -> None:
+        """The user zoomed (or the browser echoes what Python set)."""
+        if self._applying or not new_range:
+            return
+        with self.status.guard():
+            window = self.scale.window(*(float(edge) for edge in new_range))
+            window = window.intersect(self.session.span) if window.dur_ns else window
+            if not _same(window, self.shown, self.scale.ns):
+                self.link.window = window
+
+    def _on_autorange(self, _layout: Any, autorange: object) -> None:
+        """A double click: back to the whole session."""
+        if not self._applying and autorange:
+            self.link.window = None
+            self.redraw()
+
+    def _on_window(self, _change: Any) -> None:
+        self.redraw()
+
+    def _on_selection(self, _change: Any) -> None:
+        """Views that mark what is selected redraw."""
+
+    def _on_dark(self, _change: Any) -> None:
+        with self.status.guard():
+            panels = self.panels(self.shown)
+            made = panels_figure(panels, window=self.shown, scale=self.scale, dark=self.link.dark)
+            self._applying = True
+            try:
+                with self.figure.batch_update():
+                    self.figure.layout = made.layout
+                    for old, new in zip(self.figure.data, made.data, strict=True):
+                        old.update(line=new.line, fillcolor=new.fillcolor)
+            finally:
+                self._applying = False
+
+    def redraw(self) -> None:
+        """Send the detail of the current window."""
+        with self.status.guard():
+            window = self.shown
+            curves = [curve for panel in self.panels(window) for curve in panel.curves]
+            self._applying = True
+            try:
+                with self.figure.batch_update():
+                    for trace, curve in zip(self.figure.data, curves, strict=True):
+                        trace.update(points(curve, self.scale))
+                    self.figure.layout.xaxis.range = axis_range(window, self.scale)
+            finally:
+                self._applying = False
+
+
+def _same(one: TimeWindow, other: TimeWindow, unit_ns: int) -> bool:
+    """Equal to what the axis can tell."""
+    slack = max(other.dur_ns // 10_000, unit_ns // 1_000_000, 1)
+    return abs(one.start_ns - other.start_ns) <= slack and abs(one.end_ns - other.end_ns) <= slack

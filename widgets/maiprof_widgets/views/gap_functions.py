@@ -1,0 +1,40 @@
+"""Host functions by their time inside the device's gaps."""
+
+from __future__ import annotations
+
+import ipywidgets
+import pandas as pd
+
+from maiprof_nb.analysis.python_in_gaps import functions_in_gaps
+from maiprof_nb.session import Session
+from maiprof_widgets.views.status import StatusLine
+from maiprof_widgets.views.table import paged_table
+
+MAX_ROWS = 2000
+
+
+class GapFunctionsView(ipywidgets.VBox):
+    """A table of `maiprof_nb.analysis.functions_in_gaps`."""
+
+    def __init__(self, session: Session) -> None:
+        status = StatusLine()
+        found = pd.DataFrame()
+        with status.guard():
+            found = functions_in_gaps(session)
+        table = [paged_table(_shown(found), text_columns=2)] if len(found) else []
+        super().__init__([*table, status])
+
+
+def _shown(found: pd.DataFrame) -> pd.DataFrame:
+    top = found.head(MAX_ROWS)
+    return pd.DataFrame(
+        {
+            "Function": top["name"],
+            "Kind": top["kind"],
+            "Threads": top["threads"],
+            "Calls touching a gap": top["calls"],
+            "Own time in gaps (ms)": (top["self_in_gaps_ns"] / 1e6).round(3),
+            "With callees (ms)": (top["total_in_gaps_ns"] / 1e6).round(3),
+            "Own time / idle time (%)": (top["idle_share"] * 100).round(1),
+        }
+    )

@@ -1,0 +1,135 @@
+"""What is open, and its headline figures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import ipywidgets
+
+from maiprof_nb import units
+from maiprof_nb.analysis._memory_log import memory_devices, memory_log
+from maiprof_nb.analysis.device_activity import breakdown
+from maiprof_nb.analysis.steps import figure_window, steps
+from maiprof_nb.errors import MaiprofError
+from maiprof_nb.session import Session
+from maiprof_widgets import escaping
+
+_BADGE = (
+    '<span class="maiprof-badge" title="Made by this project\'s simulator with known truth; '
+    'no GPU was involved">SIMULATED</span>'
+)
+
+
+class HeaderView(ipywidgets.HTML):
+    """Name, kinds of recording, and one tile a headline figure."""
+
+    def __init__(self, session: Session) -> None:
+        tiles = "".join(_tile(*figure) for figure in _figures(session))
+        badge = _BADGE if session.simulated else ""
+        super().__init__(
+            f'<div class="maiprof-header"><h2>{escaping.shortened(_name(session), 100)} {badge}</h2>'
+            f'<div class="maiprof-sub">{escaping.text(_kinds(session))}</div>'
+            f'<div class="maiprof-tiles">{tiles}</div></div>'
+        )
+        self.layout.width = "100%"
+
+
+def _name(session: Session) -> str:
+    """The folder of several files, the file of one."""
+    sources = [recording.source.replace("\\", "/") for recording in session.recordings]
+    if len(sources) == 1:
+        return sources[0].rsplit("/", 1)[-1]
+    folder = sources[0].rsplit("/", 1)[0]
+    return "/".join(folder.split("/")[-2:])
+
+
+def _kinds(session: Session) -> str:
+    kinds = [recording.kind for recording in session.recordings]
+    counted = [
+        f"{kinds.count(kind)} {words if kinds.count(kind) == 1 else words + 's'}"
+        for kind, words in (
+            ("trace", "trace"),
+            ("snapshot", "memory snapshot"),
+            ("metrics", "metrics file"),
+        )
+        if kind in kinds
+    ]
+    ranks = "rank not stated"
+    if session.ranks:
+        several = "s" if len(session.ranks) > 1 else ""
+        ranks = f"rank{several} {', '.join(map(str, session.ranks))}"
+    return f"{', '.join(counted)}; {ranks}; {_devices(session)}"
+
+
+def _devices(session: Session) -> str:
+    names = {
+        str(device.get("name"))
+        for recording in session.recordings
+        for device in recording.meta.get("deviceProperties") or []
+        if isinstance(device, dict) and device.get("name")
+    }
+    return ", ".join(sorted(names)) or "no device named"
+
+
+def _figures(session: Session) -> list[tuple[str, str, str]]:
+    makers: tuple[Callable[[Session], tuple[str, str, str]], ...] = (_busy, _length, _steps, _peak)
+    figures = []
+    for make in makers:
+        try:
+            figures.append(make(session))
+        except MaiprofError as problem:
+            figures.append((_TITLES[make.__name__], "not answerable", problem.sentence))
+    return figures
+
+
+_TITLES = {
+    "_busy": "GPU busy",
+    "_peak": "Peak memory",
+    "_length": "Recorded",
+    "_steps": "Median step",
+}
+
+
+def _busy(session: Session) -> tuple[str, str, str]:
+    found = breakdown(session)
+    lowest, highest = found["busy_share"].min(), found["busy_share"].max()
+    value = units.percent(lowest)
+    if len(found) > 1:
+        value = f"{units.percent(lowest)} to {units.percent(highest)}"
+    window = figure_window(session)
+    note = f"share of {units.duration(window.window.dur_ns)} ({window.reason}) with any work on the device"
+    return _TITLES["_busy"], value, note
+
+
+def _length(session: Session) -> tuple[str, str, str]:
+    events = sum(sum(recording.events.values()) for recording in session.recordings)
+    return _TITLES["_length"], units.duration(session.span.dur_ns), f"{units.count(events)} events"
+
+
+def _steps(session: Session) -> tuple[str, str, str]:
+    found = steps(session)
+    if found.empty:
+        return _TITLES["_steps"], "none marked", "call prof.step() after each step to mark them"
+    low, middle, high = (found["dur_ns"].quantile(q) for q in (0.0, 0.5, 1.0))
+    spread = f"{found['step'].nunique()} steps, {units.duration(low)} to {units.duration(high)}"
+    return _TITLES["_steps"], units.duration(middle), spread
+
+
+def _peak(session: Session) -> tuple[str, str, str]:
+    devices = memory_devices(session)
+    if not devices:
+        return _TITLES["_peak"], "not recorded", "record a memory snapshot, or profile_memory=True"
+    peaks = []
+    for device in devices:
+        held = memory_log(session, device).allocated_bytes
+        peaks.append((int(held.max(initial=0)), device.label))
+    most, label = max(peaks)
+    return _TITLES["_peak"], units.size(most), f"most allocated at once on {label}"
+
+
+def _tile(title: str, value: str, note: str) -> str:
+    return (
+        f'<div class="maiprof-tile"><div class="maiprof-tile-title">{escaping.text(title)}</div>'
+        f'<div class="maiprof-tile-value">{escaping.text(value)}</div>'
+        f'<div class="maiprof-tile-note">{escaping.text(note)}</div></div>'
+    )

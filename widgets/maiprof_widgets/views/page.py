@@ -1,0 +1,52 @@
+"""The page a dashboard stands on: its style sheet, and whether it is dark."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import anywidget
+import traitlets
+
+from maiprof_nb import units
+from maiprof_nb.session import Session
+from maiprof_widgets.link import LinkState
+from maiprof_widgets.views._static import module, styles
+
+
+class PageView(anywidget.AnyWidget):
+    """Brings the shared styles, and tells ``link.dark`` what theme the page has.
+
+    Shows which part of the session is on screen, and a button to go back to all of it.
+    """
+
+    _esm = module("page.js")
+    _css = styles("dashboard.css")
+
+    dark = traitlets.Bool(default_value=False).tag(sync=True)
+    window = traitlets.Unicode("").tag(sync=True)
+    zoomed = traitlets.Bool(default_value=False).tag(sync=True)
+
+    def __init__(self, session: Session, link: LinkState) -> None:
+        self.session, self.link = session, link
+        super().__init__(window=self._words(), zoomed=link.window is not None)
+        traitlets.link((self, "dark"), (link, "dark"))
+        link.observe(self._on_window, "window")
+        self.on_msg(self._on_message)
+
+    def _on_window(self, change: Any) -> None:
+        self.window = self._words()
+        self.zoomed = change["new"] is not None
+
+    def _words(self) -> str:
+        window = self.link.window
+        if window is None:
+            whole = units.duration(self.session.span.dur_ns)
+            return f"Shown: the whole recording, {whole}. Drag in a view to zoom."
+        return (
+            f"Shown: {units.duration(window.dur_ns)}, from {units.duration(window.start_ns)} "
+            f"to {units.duration(window.end_ns)}."
+        )
+
+    def _on_message(self, _widget: Any, content: Any, _buffers: Any) -> None:
+        if content == "whole":
+            self.link.window = None
