@@ -31,7 +31,7 @@ class Note:
     count: int = 1
 
 
-def _no_args(event: int) -> dict[str, Any]:
+def _no_args(_event: int) -> dict[str, Any]:
     return {}
 
 

@@ -23,7 +23,7 @@ _RULES = (
         _LOADING,
         re.compile(
             r"enumerate\(DataLoader\)|utils/data/|data_?load|sharded_iterrows|iterrows|next_batch|prefetch",
-            re.I,
+            re.IGNORECASE,
         ),
     ),
     (_OPTIMIZER, re.compile(r"Optimizer\.step#|optim/\w+\.py\(\d+\): step\b")),
@@ -31,11 +31,12 @@ _RULES = (
     (
         _BACKWARD,
         re.compile(
-            r"autograd::engine::evaluate_function|Backward\d*$|AccumulateGrad$|_tensor\.py\(\d+\): backward\b|##\s*backward\s*##",
-            re.I,
+            r"autograd::engine::evaluate_function|Backward\d*$|AccumulateGrad$"
+            r"|_tensor\.py\(\d+\): backward\b|##\s*backward\s*##",
+            re.IGNORECASE,
         ),
     ),
-    (_FORWARD, re.compile(r"nn\.Module: |##\s*forward\s*##", re.I)),
+    (_FORWARD, re.compile(r"nn\.Module: |##\s*forward\s*##", re.IGNORECASE)),
 )
 
 
@@ -47,8 +48,9 @@ def phase_calls(session: Session) -> pd.DataFrame:
     -------
     DataFrame
         ``recording``, ``event``, ``ts_ns``, ``dur_ns``, ``pid``, ``tid``, ``kind``,
-        ``phase`` and ``caller_phase`` (codes into ``PHASES``; -1 without caller). A call has the phase its own name says (a range
-        of the optimizer, a data loader's frame, autograd's evaluation of a function, a
+        ``phase`` and ``caller_phase`` (codes into ``PHASES``; -1 without caller). A call has
+        the phase its own name says (a range of the optimizer, a data loader's frame,
+        autograd's evaluation of a function, a
         module's forward), or else that of the call it lies in; operators whose autograd
         sequence number comes back in the backward pass are forward; the rest is other.
     """
@@ -75,7 +77,7 @@ def _calls(session: Session) -> pd.DataFrame:
         part = session.table(table)
         if "sequence" not in part:
             part = part.assign(sequence=pd.array([pd.NA] * len(part), dtype="Int64"))
-        text = {name: "str" for name in ("name", "pid", "tid")}
+        text = dict.fromkeys(("name", "pid", "tid"), "str")
         parts.append(part[columns].astype(text).assign(kind=table))
     return pd.concat(parts, ignore_index=True)
 
@@ -121,8 +123,9 @@ def phases(session: Session) -> pd.DataFrame:
     Notes
     -----
     Threads of the loop are those that mark steps, run operators or launch device work;
-    workers that only run Python are left out. Device work belongs to the phase that launched it, not to the one the host is in when
-    it runs. Host times of phases on different threads may overlap, so shares may sum to
+    workers that only run Python are left out. Device work belongs to the phase that launched
+    it, not to the one the host is in when it runs. Host times of phases on different threads
+    may overlap, so shares may sum to
     more than one.
     """
     window = figure_window(session).window

@@ -74,7 +74,7 @@ def _host_calls(session: Session) -> pd.DataFrame:
     parts = [
         session.table(table)[columns]
         .assign(kind=kind)
-        .astype({c: "str" for c in ("name", "pid", "tid")})
+        .astype(dict.fromkeys(("name", "pid", "tid"), "str"))
         for table, kind in kinds.items()
     ]
     calls = pd.concat(parts, ignore_index=True)

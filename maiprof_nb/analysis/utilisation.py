@@ -60,8 +60,7 @@ def utilisation(
         parts.append(_series(host, "framework", rank, None, edges, framework))
         parts.append(_series(host, "recorded", rank, None, edges, recorded))
     if not parts:
-        empty = _series("", "gpu", None, None, edges[:1], np.empty(0))
-        return empty
+        return _series("", "gpu", None, None, edges[:1], np.empty(0))
     return pd.concat(parts, ignore_index=True)
 
 
@@ -96,7 +95,7 @@ def _series(
 def instances(
     session: Session, name: str, *, window: TimeWindow | None = None, limit: int = 2000
 ) -> pd.DataFrame:
-    """Where the calls of one operator, range or launch lie, merged where they are too close to tell.
+    """Where the calls of one operator, range or launch lie; merged where too close to tell.
 
     Parameters
     ----------

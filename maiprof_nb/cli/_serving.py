@@ -69,6 +69,16 @@ def require(module: str) -> None:
         )
 
 
+def kernel_settings() -> dict[str, object]:
+    """Encrypt what kernels send, where Jupyter can: others on this machine could listen."""
+    import zmq  # noqa: PLC0415 - with Jupyter only
+    from jupyter_client.manager import KernelManager  # noqa: PLC0415
+
+    if not zmq.has("curve") or not KernelManager.class_traits().get("transport_encryption"):
+        return {}
+    return {"KernelManager": {"transport_encryption": "auto"}}
+
+
 @contextmanager
 def written(name: str, settings: Mapping[str, object]) -> Iterator[Path]:
     """A folder that holds ``settings`` as ``name``, for as long as a server may read it.

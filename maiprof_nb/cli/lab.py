@@ -14,6 +14,7 @@ from maiprof_nb.cli._serving import (
     add_options,
     environment,
     has_display,
+    kernel_settings,
     recording,
     require,
     run_until_end,
@@ -77,6 +78,7 @@ def settings() -> dict[str, object]:
     """What makes JupyterLab ask no other host, and print the address and little else."""
     quiet = {"log_level": logging.WARNING}
     return {
+        **kernel_settings(),
         "JupyterApp": {"answer_yes": True},  # one Ctrl-C is enough
         "ServerApp": {
             **quiet,

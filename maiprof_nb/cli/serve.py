@@ -21,6 +21,7 @@ from maiprof_nb.cli._serving import (
     environment,
     has_display,
     is_loopback,
+    kernel_settings,
     recording,
     require,
     run_until_end,
@@ -131,6 +132,7 @@ def settings(*, ip: str, port: int, theme: str = "light", token: str = "") -> di
             "cell_error_instruction": CELL_ERROR,
             "cell_timeout_instruction": CELL_ERROR,
         },
+        **kernel_settings(),
         "MappingKernelManager": {
             "cull_idle_timeout": IDLE_KERNEL_S,
             "cull_interval": CULL_INTERVAL_S,

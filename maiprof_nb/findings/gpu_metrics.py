@@ -1,4 +1,4 @@
-"""Step 3: how well is the GPU used while it works?"""
+"""Step 3 asks: how well is the GPU used while it works."""
 
 from __future__ import annotations
 

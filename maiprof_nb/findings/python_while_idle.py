@@ -1,4 +1,4 @@
-"""Step 2: what does the host do while the GPU is idle?"""
+"""Step 2 asks: what does the host do while the GPU is idle."""
 
 from __future__ import annotations
 

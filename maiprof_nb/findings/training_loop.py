@@ -1,4 +1,4 @@
-"""Step 4: where does the training loop spend its time?"""
+"""Step 4 asks: where does the training loop spend its time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Step 1: is the GPU busy?"""
+"""Step 1 asks: is the GPU busy."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def utilisation_verdict(session: Session) -> Verdict:
     figure = (
         f"{device} was idle {units.percent(idle_share)} of {units.duration(window.window.dur_ns)} "
         f"({window.reason}): {units.duration(worst['compute_ns'])} compute, "
-        f"{units.duration(worst['exposed_communication_ns'])} communication with nothing beside it, "
-        f"{units.duration(worst['exposed_copy_ns'])} copies with nothing beside them, "
+        f"{units.duration(worst['exposed_communication_ns'])} communication alone, "
+        f"{units.duration(worst['exposed_copy_ns'])} copies alone, "
         f"{units.duration(worst['idle_ns'])} idle. {_alternation(session, worst)}"
     )
     return Verdict(

@@ -19,7 +19,7 @@ _GAP = re.compile(r"[\s,]*")
 _EVENT_START = re.compile(r'\{\s*"(?:ph|cat|name|pid|tid|ts|args)"\s*:')
 _EVENTS_KEY = re.compile(r'"traceEvents"\s*:\s*\[')
 _BARE = re.compile(
-    r"(?<=[:\[,])(\s*)(?:[-+]?(?:inf(?:inity)?|nan)|N/A|None|undefined)(?=\s*[,\]}])", re.I
+    r"(?<=[:\[,])(\s*)(?:[-+]?(?:inf(?:inity)?|nan)|N/A|None|undefined)(?=\s*[,\]}])", re.IGNORECASE
 )
 _BAD_ESCAPE = re.compile(r'\\(?!["\\/bfnrt]|u[0-9a-fA-F]{4})')
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")

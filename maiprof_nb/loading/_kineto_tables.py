@@ -111,8 +111,11 @@ class Rows:
 
 
 def tables(rows: Rows) -> dict[str, pd.DataFrame]:
-    """Every table of a trace; each event is a row of exactly one of them (a counter event
-    with several values is several rows, and a step is also a row of `annotations`)."""
+    """Every table of a trace.
+
+    Each event is a row of exactly one of them; only a counter event with several values is
+    several rows, and a step is a row of `annotations` too.
+    """
     places = rows.places()
     nothing = np.empty(0, dtype=np.intp)
     made = {name: build(rows, places.get(name, nothing)) for name, build in _BUILDERS.items()}

@@ -95,7 +95,8 @@ def _duration_notes(complete: Bools, dur_ns: Ints, has_dur: Bools) -> list[Note]
         )
         notes.append(Note("negative-duration", text, int(negative.sum())))
     if missing.any():
-        text = f"Events have no readable duration and count as 0, first event {np.flatnonzero(missing)[0]}."
+        first = np.flatnonzero(missing)[0]
+        text = f"Events have no readable duration and count as 0, first event {first}."
         notes.append(Note("duration-missing", text, int(missing.sum())))
     return notes
 
@@ -104,5 +105,6 @@ def _time_notes(complete: Bools, has_ts: Bools) -> list[Note]:
     lost = complete & ~has_ts
     if not lost.any():
         return []
-    text = f"Events have no readable start time and are on no timeline, first event {np.flatnonzero(lost)[0]}."
+    first = np.flatnonzero(lost)[0]
+    text = f"Events have no readable start time and are on no timeline, first event {first}."
     return [Note("time-missing", text, int(lost.sum()))]

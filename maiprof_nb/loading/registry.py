@@ -22,13 +22,11 @@ class Format(Protocol):
 
     NAME: str
 
-    @staticmethod
-    def sniff(data: bytes) -> bool:
+    def sniff(self, data: bytes) -> bool:
         """True if `data`, the unwrapped content, is this format."""
         ...
 
-    @staticmethod
-    def read(data: bytes, source: str) -> Recording:
+    def read(self, data: bytes, source: str) -> Recording:
         """Read the content of the file `source`."""
         ...
 

@@ -12,14 +12,15 @@ SCHEMA = Schema(
         Column(
             "ts_ns",
             "int64",
-            "time from the recording's time zero, or the event's number where the snapshot has no times",
+            "from the recording's time zero; the event's number where there are no times",
             "ns",
         ),
         Column("device", "int64", "index of the device"),
         Column(
             "action",
             "category",
-            "alloc, free_requested, free_completed, segment_alloc, segment_free, segment_map, segment_unmap, oom, snapshot",
+            "alloc, free_requested, free_completed, segment_alloc, segment_free, segment_map, "
+            "segment_unmap, oom, snapshot",
         ),
         Column("address", "Int64", "address on the device; missing for oom and snapshot"),
         Column(

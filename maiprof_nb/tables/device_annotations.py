@@ -6,7 +6,7 @@ from maiprof_nb.tables.schema import Column, Schema
 
 SCHEMA = Schema(
     name="device_annotations",
-    row="one host range as the profiler mirrored it onto a stream (`gpu_user_annotation`); never device work",
+    row="one host range mirrored onto a stream (`gpu_user_annotation`); never device work",
     columns=(
         Column("event", "int64", "position of the event in its file, counted from 0"),
         Column("name", "category", "name as written in the file"),

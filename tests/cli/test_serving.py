@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from maiprof_nb import shipped
 from maiprof_nb.cli import _serving, lab, serve
 from maiprof_nb.errors import LoadError, MaiprofError
 from maiprof_nb.shipped import shipped_folder
@@ -149,3 +150,31 @@ def test_sigterm_is_passed_on() -> None:
     )
     assert status == 9
     assert time.monotonic() - started[0] < 30
+
+
+@pytest.fixture
+def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An installation from a wheel, with one guide; the working folder is empty."""
+    guides = tmp_path / "prefix" / "share" / "maiprof_nb" / "notebooks" / "guides"
+    guides.mkdir(parents=True)
+    (guides / "00_start.ipynb").write_text("shipped")
+    (tmp_path / "work").mkdir()
+    monkeypatch.chdir(tmp_path / "work")
+    monkeypatch.setattr(shipped, "_CLONE", tmp_path / "site-packages")
+    monkeypatch.setattr(sys, "prefix", str(tmp_path / "prefix"))
+    return tmp_path / "work"
+
+
+def test_an_installations_guides_are_copied_to_the_work(installed: Path) -> None:
+    assert lab._working_copy() == installed / "maiprof_guides" / "00_start.ipynb"
+    assert lab._working_copy().read_text() == "shipped"
+
+
+def test_a_copy_that_the_user_changed_is_kept(installed: Path) -> None:
+    lab._working_copy().write_text("mine")
+    assert lab._working_copy().read_text() == "mine"
+
+
+def test_what_was_not_shipped_is_named(installed: Path) -> None:
+    with pytest.raises(MaiprofError, match="the folder sample_traces that comes with maiprof_nb"):
+        shipped_folder("sample_traces")

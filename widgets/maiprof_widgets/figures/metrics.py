@@ -52,7 +52,7 @@ def metric_panels(series: pd.DataFrame, everything: pd.DataFrame) -> list[Panel]
         if keys.empty:
             continue
         unit = str(keys["unit"].iloc[0])
-        curves = tuple(_curve(series, key) for key in keys.itertuples(index=False))
+        curves = tuple(_curve(series, *key) for key in keys.itertuples(index=False))
         made.append(
             Panel(
                 title,
@@ -66,8 +66,7 @@ def metric_panels(series: pd.DataFrame, everything: pd.DataFrame) -> list[Panel]
     return made
 
 
-def _curve(series: pd.DataFrame, key: object) -> Curve:
-    device, counter, unit = key  # type: ignore[misc]
+def _curve(series: pd.DataFrame, device: object, counter: str, unit: str) -> Curve:
     same_device = series["device"].isna() if pd.isna(device) else series["device"] == device
     rows = series[same_device & (series["counter"] == counter)]
     values = rows["value"].to_numpy() * _PERCENT.get(str(unit), 1.0)

@@ -67,7 +67,7 @@ class CurvesView(ipywidgets.VBox):
             "displaylogo": False,
             "responsive": True,
             "modeBarButtonsToRemove": ["lasso2d", "select2d", "autoScale2d"],
-        }  # noqa: SLF001 - the only way plotly offers
+        }
         widget.layout.on_change(self._on_range, "xaxis.range", append=True)
         widget.layout.on_change(self._on_autorange, "xaxis.autorange", append=True)
         return widget

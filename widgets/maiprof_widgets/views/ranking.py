@@ -10,8 +10,8 @@ import pandas as pd
 from maiprof_nb import units
 from maiprof_nb.analysis.operator_ranking import operator_calls, rank_calls
 from maiprof_nb.session import Session
-from maiprof_widgets.link import LinkState, Selection
 from maiprof_widgets import escaping
+from maiprof_widgets.link import LinkState, Selection
 from maiprof_widgets.views.delayed import Delayed
 from maiprof_widgets.views.status import StatusLine
 from maiprof_widgets.views.table import paged_table

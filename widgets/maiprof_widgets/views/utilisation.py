@@ -10,10 +10,10 @@ from maiprof_nb.analysis.metrics import metric_series
 from maiprof_nb.analysis.steps import steps
 from maiprof_nb.analysis.utilisation import instances, utilisation
 from maiprof_nb.timebase import TimeWindow
+from maiprof_widgets import escaping
 from maiprof_widgets.figures.panels import Panel, panel_title
 from maiprof_widgets.figures.theme import theme
 from maiprof_widgets.figures.utilisation import gpu_panel, host_panel, marks_panel
-from maiprof_widgets import escaping
 from maiprof_widgets.views.curves import BINS, CurvesView
 
 _MAX_STEPS = 2000
@@ -51,9 +51,10 @@ class UtilisationView(CurvesView):
         return found[inside].head(_MAX_STEPS)
 
     def _marks(self, window: TimeWindow) -> pd.DataFrame:
-        if self._chosen is None:
+        selection = self.link.selection
+        if self._chosen is None or selection is None or selection.name is None:
             return pd.DataFrame({"ts_ns": [], "end_ns": [], "calls": []}, dtype="int64")
-        return instances(self.session, self.link.selection.name, window=window)
+        return instances(self.session, selection.name, window=window)
 
     def _on_selection(self, _change: Any) -> None:
         self.redraw()
