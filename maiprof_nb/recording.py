@@ -63,6 +63,8 @@ class Recording:
         What the file says about itself (devices, distributed set-up, options).
     args : callable
         ``args(event)`` gives the untyped details of one event, decoded on demand.
+    known_span : TimeWindow, optional
+        The span, where it was computed before.
     """
 
     source: str
@@ -75,10 +77,7 @@ class Recording:
     events: Mapping[str, int] = field(default_factory=dict)
     meta: Mapping[str, Any] = field(default_factory=dict)
     args: Callable[[int], dict[str, Any]] = _no_args
-
-    def __post_init__(self) -> None:
-        for name, frame in self.tables.items():
-            SCHEMAS[name].validate(frame)
+    known_span: TimeWindow | None = None
 
     def table(self, name: str) -> pd.DataFrame:
         """One table by name; empty (with its columns) where this recording has none."""
@@ -88,6 +87,8 @@ class Recording:
     @property
     def span(self) -> TimeWindow:
         """First start to last end over all timed rows, in ns of the recording's own time."""
+        if self.known_span is not None:
+            return self.known_span
         starts, ends = [], []
         for frame in self.tables.values():
             if "ts_ns" not in frame or not frame["ts_ns"].notna().any():

@@ -8,6 +8,7 @@ from functools import cached_property
 
 import pandas as pd
 
+from maiprof_nb import sql
 from maiprof_nb.errors import LoadError, UsageError
 from maiprof_nb.recording import Note, Recording
 from maiprof_nb.tables import SCHEMAS
@@ -200,6 +201,27 @@ class Session:
         found: pd.DataFrame = cache[name]
         return found
 
+    def sql(self, query: str) -> pd.DataFrame:
+        """Answer a query over all tables, in DuckDB's SQL.
+
+        Parameters
+        ----------
+        query : str
+            For example ``select name, count(*) from kernels group by name``. Tables and
+            columns are those of `table`; a selection of ranks or time does not apply.
+
+        Raises
+        ------
+        UsageError
+            If the query is refused.
+        MaiprofError
+            If DuckDB is not installed.
+        """
+        if "_connection" not in self.__dict__:
+            offsets = [placement.offset_ns for placement in self.placements]
+            self.__dict__["_connection"] = sql.connect(self.recordings, offsets)
+        return sql.answer(self.__dict__["_connection"], query)
+
     def _selected(self, name: str) -> pd.DataFrame:
         parts = [
             _placed(recording.table(name), number, recording.rank, placement.offset_ns)
@@ -311,5 +333,6 @@ def _clip(frame: pd.DataFrame, window: TimeWindow) -> pd.DataFrame:
         ends = ends + frame["dur_ns"].fillna(0)
     elif "end_ns" in frame:
         ends = frame["end_ns"].fillna(window.end_ns)
-    inside = (frame["ts_ns"] < window.end_ns) & (ends >= window.start_ns)
+    begins = frame["ts_ns"]
+    inside = (begins < window.end_ns) & ((ends > window.start_ns) | (begins >= window.start_ns))
     return frame[inside.fillna(value=False)].reset_index(drop=True)

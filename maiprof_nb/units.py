@@ -15,16 +15,26 @@ _BYTE_UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 
 def _significant(value: float) -> str:
     """Three significant digits, never in exponent form."""
+    value = _rounded(value)
     if value == 0:
         return "0"
     digits = max(0, 2 - math.floor(math.log10(abs(value))))
-    return f"{value:.{digits}f}" if digits else f"{value:,.0f}"
+    return f"{value:.{digits}f}" if digits else count(value)
+
+
+def _rounded(value: float) -> float:
+    """To three significant digits, or to a whole number where it has more."""
+    if value == 0:
+        return 0.0
+    return round(value, max(0, 2 - math.floor(math.log10(abs(value)))))
 
 
 def duration(ns: float) -> str:
-    """Nanoseconds as text with the unit that fits, e.g. ``1.23 ms`` or ``2 min 05 s``."""
+    """Nanoseconds as text with the unit that fits: ``1.23 ms``, ``2 min 05 s``; ``n/a`` for NaN."""
+    if math.isnan(ns):
+        return "n/a"
     for limit, unit, unit_ns in _TIME_UNITS:
-        if abs(ns) < limit:
+        if abs(_rounded(ns / unit_ns)) < limit / unit_ns:  # 999.9 ns is 1.00 µs
             return f"{_significant(ns / unit_ns)} {unit}"
     seconds = round(abs(ns) / 1_000_000_000)
     sign = "-" if ns < 0 else ""
@@ -35,10 +45,12 @@ def duration(ns: float) -> str:
 
 
 def size(count_bytes: float) -> str:
-    """Bytes as text in binary units, e.g. ``250 MiB``."""
+    """Bytes as text in binary units, e.g. ``250 MiB``; ``n/a`` for NaN."""
+    if math.isnan(count_bytes):
+        return "n/a"
     value = float(count_bytes)
     for unit in _BYTE_UNITS:
-        if abs(value) < 1024 or unit == _BYTE_UNITS[-1]:
+        if abs(_rounded(value)) < 1024 or unit == _BYTE_UNITS[-1]:
             break
         value /= 1024
     return f"{_significant(value)} {unit}"
@@ -51,4 +63,4 @@ def percent(share: float) -> str:
 
 def count(number: float) -> str:
     """A whole number with thousands separated, e.g. ``12 345``."""
-    return f"{int(number):,}".replace(",", "\N{NARROW NO-BREAK SPACE}")
+    return f"{round(number):,}".replace(",", "\N{NARROW NO-BREAK SPACE}")

@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 Ints = npt.NDArray[np.int64]
+_WIDEST = 2**62
 
 
 def nesting_order(lane: Ints, start_ns: Ints, end_ns: Ints) -> npt.NDArray[np.intp]:
@@ -39,6 +40,8 @@ def parents(lane: Ints, start_ns: Ints, end_ns: Ints) -> Ints:
         return np.empty(0, dtype=np.int64)
     order = nesting_order(lane, start_ns, end_ns)
     lanes = np.unique(lane[order], return_inverse=True)[1].astype(np.int64)
+    if int(end_ns.max()) - int(start_ns.min()) > _WIDEST // (int(lanes.max()) + 2):
+        start_ns, end_ns = _ranks(start_ns, end_ns)
     low = int(start_ns.min())
     width = int(end_ns.max()) - low + 2
     shift = lanes * width - low
@@ -50,6 +53,12 @@ def parents(lane: Ints, start_ns: Ints, end_ns: Ints) -> Ints:
     inside[inside] = lanes[found[inside]] == lanes[inside]
     result[order[inside]] = order[found[inside]]
     return result
+
+
+def _ranks(start_ns: Ints, end_ns: Ints) -> tuple[Ints, Ints]:
+    """The same order in small numbers, for times too large to be put end to end."""
+    ranks = np.unique(np.concatenate((start_ns, end_ns)), return_inverse=True)[1].astype(np.int64)
+    return ranks[: len(start_ns)], ranks[len(start_ns) :]
 
 
 def _last_reaching(values: Ints, thresholds: Ints) -> Ints:

@@ -16,6 +16,7 @@ from maiprof_nb.session import Session
 
 PHASES = ("data loading", "forward", "backward", "optimizer", "other")
 _LOADING, _FORWARD, _BACKWARD, _OPTIMIZER, _OTHER = range(len(PHASES))
+_NONE = -1
 
 # Names that say which phase a call begins; the first that matches wins.
 _RULES = (
@@ -26,13 +27,20 @@ _RULES = (
             re.IGNORECASE,
         ),
     ),
-    (_OPTIMIZER, re.compile(r"Optimizer\.step#|optim/\w+\.py\(\d+\): step\b")),
+    (
+        _OPTIMIZER,
+        re.compile(
+            r"Optimizer\.step#|optim/\w+\.py\(\d+\): (?:step|wrapper)\b"
+            r"|amp/grad_scaler\.py\(\d+\): (?:step|unscale_|update)\b"
+        ),
+    ),
     (_OTHER, re.compile(r"Optimizer\.zero_grad#|: zero_grad\b")),
     (
         _BACKWARD,
         re.compile(
             r"autograd::engine::evaluate_function|Backward\d*$|AccumulateGrad$"
-            r"|_tensor\.py\(\d+\): backward\b|##\s*backward\s*##",
+            r"|_tensor\.py\(\d+\): backward\b"
+            r"|amp/grad_scaler\.py\(\d+\): scale\b|##\s*backward\s*##",
             re.IGNORECASE,
         ),
     ),
@@ -63,10 +71,13 @@ def phase_calls(session: Session) -> pd.DataFrame:
     )
     parent = parents(lane, start, start + calls["dur_ns"].to_numpy(np.int64))
     own = _phase_of_names(calls["name"])
-    forward = (own < 0) & _comes_back(calls, own) & (_inherit(own, parent) != _BACKWARD)
+    # Loaders, optimizers and backward functions run operators whose sequence number is merely
+    # the current one, so only operators outside every named phase are told by it.
+    nameless = (own < 0) & (_inherit(own, parent, _NONE) == _NONE)
+    forward = nameless & _comes_back(calls, own)
     own[forward] = _FORWARD
-    phase = _inherit(own, parent)
-    around = np.where(parent >= 0, phase[parent], -1)
+    phase = _inherit(own, parent, _OTHER)
+    around = np.where(parent >= 0, phase[parent], _NONE)
     return calls.drop(columns=["name", "sequence"]).assign(phase=phase, caller_phase=around)
 
 
@@ -99,14 +110,16 @@ def _comes_back(calls: pd.DataFrame, own: npt.NDArray[np.int64]) -> npt.NDArray[
     return known & np.isin(key, key[known & (own == _BACKWARD)])
 
 
-def _inherit(own: npt.NDArray[np.int64], parent: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Own phase, or that of the nearest caller that has one, or other."""
+def _inherit(
+    own: npt.NDArray[np.int64], parent: npt.NDArray[np.int64], default: int
+) -> npt.NDArray[np.int64]:
+    """Own phase, or that of the nearest caller that has one, or `default`."""
     phase = own.copy()
     ancestor = parent.copy()
     while (open_ := (phase < 0) & (ancestor >= 0)).any():
         phase[open_] = own[ancestor[open_]]
         ancestor[open_] = parent[ancestor[open_]]
-    return np.where(phase < 0, _OTHER, phase)
+    return np.where(phase < 0, default, phase)
 
 
 def phases(session: Session) -> pd.DataFrame:

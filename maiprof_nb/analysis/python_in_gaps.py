@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import reduce
+
 import numpy as np
 import pandas as pd
 
 from maiprof_nb.analysis._intervals import Union, intersect, overlap, union
 from maiprof_nb.analysis._nesting import parents
-from maiprof_nb.analysis.device_activity import gaps
+from maiprof_nb.analysis.device_activity import activities, gaps
 from maiprof_nb.session import Session
 
 
@@ -33,10 +35,10 @@ def functions_in_gaps(session: Session) -> pd.DataFrame:
     What runs during a gap is not necessarily its cause. Gaps of several devices are
     merged: only time in which all are idle counts.
     """
-    idle = _all_idle(gaps(session))
+    idle = _all_idle(session)
     calls = _host_calls(session)
     if calls.empty:
-        return _grouped(calls.assign(self_in_gaps_ns=0, total_in_gaps_ns=0), 1)
+        return _grouped(calls.assign(lane=0, self_in_gaps_ns=0, total_in_gaps_ns=0), 1)
     start = calls["ts_ns"].to_numpy(np.int64)
     end = start + calls["dur_ns"].to_numpy(np.int64)
     lane = (
@@ -49,18 +51,25 @@ def functions_in_gaps(session: Session) -> pd.DataFrame:
     callees = np.zeros(len(calls), dtype=np.int64)
     has = parent >= 0
     np.add.at(callees, parent[has], inside[has])
-    calls = calls.assign(self_in_gaps_ns=inside - callees, total_in_gaps_ns=inside)
+    own = np.maximum(inside - callees, 0)  # callees that overlap one another count twice
+    calls = calls.assign(lane=lane, self_in_gaps_ns=own, total_in_gaps_ns=inside)
     return _grouped(calls[inside > 0], max(idle.length_ns, 1))
 
 
-def _all_idle(found: pd.DataFrame) -> Union:
-    """Time in which every device is idle."""
-    idle: Union | None = None
-    for _, rows in found.groupby(["recording", "device"], dropna=False):
-        start = rows["ts_ns"].to_numpy(np.int64)
-        one = union(start, start + rows["dur_ns"].to_numpy(np.int64))
-        idle = one if idle is None else intersect(idle, one)
-    return idle if idle is not None else union(np.empty(0, np.int64), np.empty(0, np.int64))
+def _all_idle(session: Session) -> Union:
+    """Time in which every device is idle; none if one of them never is."""
+    found = gaps(session)
+    by_device = [
+        _union_of(rows) for _, rows in found.groupby(["recording", "device"], dropna=False)
+    ]
+    if len(by_device) < len(activities(session)):
+        return _union_of(found.head(0))
+    return reduce(intersect, by_device)
+
+
+def _union_of(rows: pd.DataFrame) -> Union:
+    start = rows["ts_ns"].to_numpy(np.int64)
+    return union(start, start + rows["dur_ns"].to_numpy(np.int64))
 
 
 def _host_calls(session: Session) -> pd.DataFrame:
@@ -84,7 +93,7 @@ def _host_calls(session: Session) -> pd.DataFrame:
 def _grouped(calls: pd.DataFrame, idle_ns: int) -> pd.DataFrame:
     by = calls.groupby(["name", "kind"], observed=True)
     found = by.agg(
-        threads=("tid", "nunique"),
+        threads=("lane", "nunique"),
         calls=("name", "size"),
         self_in_gaps_ns=("self_in_gaps_ns", "sum"),
         total_in_gaps_ns=("total_in_gaps_ns", "sum"),

@@ -18,7 +18,9 @@ Ints = npt.NDArray[np.int64]
 def bin_edges(window: TimeWindow, bins: int) -> Ints:
     """Edges of at most `bins` equal bins of at least 1 ns that cover a window."""
     count = max(1, min(bins, window.dur_ns))
-    return window.start_ns + (np.arange(count + 1, dtype=np.int64) * window.dur_ns) // count
+    width, rest = divmod(window.dur_ns, count)
+    edge = np.arange(count + 1, dtype=np.int64)
+    return window.start_ns + edge * width + edge * rest // count
 
 
 def utilisation(

@@ -33,6 +33,7 @@ from maiprof_nb.shipped import shipped_folder
 DASHBOARD = "dashboards/overview.ipynb"
 TEMPLATE = "maiprof"
 SETTINGS_FILE = "voila.json"
+ROOT_VARIABLE = "MAIPROF_ROOT"
 STATIC_FILE = "/voila/static/voila.js"  # every page asked for would start a kernel
 PORTS_TRIED = 50
 START_TIMEOUT_S = 60
@@ -73,7 +74,7 @@ def run(args: argparse.Namespace) -> int:
     require("voila")
     chosen = recording(args.path)
     port = free_port(args.ip, args.port)
-    # A visitor can open any file that the server may read, so strangers need the token.
+    # A visitor can open whatever lies beside the recording, so strangers need the token.
     token = secrets.token_urlsafe(24) if args.token or not is_loopback(args.ip) else ""
     url = f"http://{_host(args.ip)}:{port}/" + (f"?token={token}" if token else "")
     options = settings(ip=args.ip, port=port, theme=args.theme, token=token)
@@ -87,11 +88,20 @@ def run(args: argparse.Namespace) -> int:
     with written(SETTINGS_FILE, options) as folder:
         return run_until_end(
             command(shipped_folder("notebooks") / DASHBOARD),
-            environment(chosen, folder),
+            kernel_environment(chosen, folder),
             when_started=lambda server: threading.Thread(
                 target=announce, args=(server,), daemon=True
             ).start(),
         )
+
+
+def kernel_environment(chosen: str, settings: Path) -> dict[str, str]:
+    """What `environment` gives, and the place beyond which visitors may read nothing."""
+    root = chosen
+    if "://" not in chosen:
+        local = Path(chosen)
+        root = str(local if local.is_dir() else local.parent)
+    return {**environment(chosen, settings), ROOT_VARIABLE: root}
 
 
 def command(notebook: Path) -> list[str]:

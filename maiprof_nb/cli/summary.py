@@ -26,7 +26,7 @@ def run(options: argparse.Namespace) -> int:
     for path in options.paths:
         found = _summary(path)
         failed = failed or "error" in found
-        print(json.dumps(found, ensure_ascii=False) if options.json else _in_words(found))
+        print(json.dumps(found) if options.json else _printable(_in_words(found)))
     return 2 if failed else 0
 
 
@@ -79,9 +79,10 @@ def _in_words(found: dict[str, Any]) -> str:
         lines += [
             f"    note ({note['code']}, {note['count']}): {note['text']}" for note in one["notes"]
         ]
-    return _printable("\n".join(lines))
+    return "\n".join(lines)
 
 
 def _printable(text: str) -> str:
     """Names from files must not steer the terminal."""
-    return "".join(c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in text)
+    kept = "\n\N{NARROW NO-BREAK SPACE}"
+    return "".join(c if c.isprintable() or c in kept else "\N{REPLACEMENT CHARACTER}" for c in text)

@@ -7,14 +7,23 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from maiprof_nb.errors import LoadError
-from maiprof_nb.loading import registry, sources
+from maiprof_nb.loading import cache, progress, registry, sources
+from maiprof_nb.loading.ahead import read_ahead
+from maiprof_nb.loading.progress import Report
+from maiprof_nb.loading.rank import rank_of
 from maiprof_nb.recording import Note, Recording
 from maiprof_nb.session import Session
+from maiprof_nb.tables import SCHEMAS
 
 Source = str | os.PathLike[str]
 
 
-def load(source: Source | Iterable[Source], *, ranks: Mapping[str, int] | None = None) -> Session:
+def load(
+    source: Source | Iterable[Source],
+    *,
+    ranks: Mapping[str, int] | None = None,
+    report: Report | None = None,
+) -> Session:
     """Load what belongs to one job.
 
     Parameters
@@ -25,6 +34,8 @@ def load(source: Source | Iterable[Source], *, ranks: Mapping[str, int] | None =
     ranks : Mapping of str to int, optional
         Rank of a file, by its name or path, where neither the file nor its name says it
         or they say it wrongly.
+    report : callable, optional
+        Called with the share done, 0 to 1; an exception it raises stops the load.
 
     Returns
     -------
@@ -36,11 +47,18 @@ def load(source: Source | Iterable[Source], *, ranks: Mapping[str, int] | None =
     LoadError
         If nothing can be read, or two traces claim one rank. In a folder, files that
         cannot be read are noted and the others are loaded.
+
+    Notes
+    -----
+    What took long to read is kept in a cache and opens at once the next time
+    (`maiprof_nb.loading.cache`; ``MAIPROF_CACHE=off`` turns it off).
     """
     given = [source] if isinstance(source, str | os.PathLike) else list(source)
     recordings: list[Recording] = []
-    for one in given:
-        recordings += recordings_of(os.fspath(one), ranks or {})
+    with progress.reported_to(report):
+        for number, one in enumerate(given):
+            with progress.part(number, len(given)):
+                recordings += recordings_of(os.fspath(one), ranks or {})
     return Session(recordings)
 
 
@@ -55,11 +73,13 @@ def recordings_of(path_or_url: str, ranks: Mapping[str, int]) -> list[Recording]
     found = sources.files(path_or_url)
     if found == [path_or_url]:
         return [_read(path_or_url, ranks)]
+    read_ahead(found)
     recordings: list[Recording] = []
     refused: list[str] = []
-    for name in found:
+    for number, name in enumerate(found):
         try:
-            recordings.append(_read(name, ranks))
+            with progress.part(number, len(found)):
+                recordings.append(_read(name, ranks))
         except LoadError as problem:
             refused.append(problem.sentence)
     if not recordings:
@@ -76,13 +96,35 @@ def recordings_of(path_or_url: str, ranks: Mapping[str, int]) -> list[Recording]
 
 
 def _read(name: str, ranks: Mapping[str, int]) -> Recording:
+    return _with_rank(cache.fetch(name) or read_through(name), name, ranks)
+
+
+def read_through(name: str) -> Recording:
+    """Read a file, from the cache if its content is known there, and else into it."""
     data, notes = sources.content(name)
+    if len(data) < cache.MIN_BYTES:
+        return _parsed(data, name, notes)
+    key = cache.content_key(data, notes)
+    found = cache.fetch(name, key)
+    if found is None:
+        found = _parsed(data, name, notes)
+        cache.store(found, key)
+    return found
+
+
+def _parsed(data: bytes, name: str, notes: list[Note]) -> Recording:
     recording = registry.read(data, name)
-    stated = ranks.get(name, ranks.get(name.replace("\\", "/").rsplit("/", 1)[-1]))
-    if stated is not None:
-        notes.append(Note("rank-by-hand", f"Rank {stated} was given by the caller."))
-    return replace(
-        recording,
-        rank=recording.rank if stated is None else stated,
-        notes=(*notes, *recording.notes),
-    )
+    for table, frame in recording.tables.items():
+        SCHEMAS[table].validate(frame)
+    return replace(recording, notes=(*notes, *recording.notes))
+
+
+def _with_rank(recording: Recording, name: str, ranks: Mapping[str, int]) -> Recording:
+    given = ranks.get(name, ranks.get(name.replace("\\", "/").rsplit("/", 1)[-1]))
+    if given is not None:
+        note = Note("rank-by-hand", f"Rank {given} was given by the caller.")
+        return replace(recording, rank=given, notes=(*recording.notes, note))
+    if recording.kind != "trace":
+        return recording
+    rank, notes = rank_of(dict(recording.meta), name)
+    return replace(recording, rank=rank, notes=(*recording.notes, *notes))

@@ -1,7 +1,9 @@
-"""Chrome-trace JSON bytes -> events, strictly and fast, or event by event where that fails."""
+"""Chrome-trace JSON bytes -> events, strictly and in parts, or event by event where that fails."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +14,8 @@ from maiprof_nb.recording import Note
 
 _BOM = b"\xef\xbb\xbf"
 _WHITE = b" \t\r\n"
+_FIRST_KEY = re.compile(rb'\s*\[\s*\{\s*("(?:[^"\\]|\\.){1,40}")\s*:')
+PART_BYTES = 8 * 2**20
 NO_ARGS = msgspec.Raw(b"{}")
 
 
@@ -34,19 +38,46 @@ class _ExactTime(msgspec.Struct, gc=False):
 
 
 @dataclass(frozen=True)
-class Contents:
-    """What a trace file holds: its events, everything else at top level, and notes."""
+class Part:
+    """Some consecutive events of a file.
 
+    ``json`` is the JSON list they were read from; None where they had to be repaired.
+    """
+
+    first: int
     events: list[Event]
-    meta: dict[str, Any]
-    notes: list[Note]
-    exact: bytes | None = None  # the JSON array of events, where it parsed strictly
+    json: bytes | None = None
 
     def exact_times(self) -> list[bytes]:
         """Every event's ``ts`` as it is written, for times a double cannot hold."""
-        if self.exact is None:
+        if self.json is None:
             return [str(event.ts).encode() for event in self.events]
-        return [bytes(e.ts) for e in msgspec.json.decode(self.exact, type=list[_ExactTime])]
+        return [bytes(e.ts) for e in msgspec.json.decode(self.json, type=list[_ExactTime])]
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What a trace file holds beside its events, and the list of events still to be read."""
+
+    meta: dict[str, Any]
+    notes: list[Note]
+    array: memoryview
+
+    def parts(self) -> Iterator[Part]:
+        """The events, some megabytes of JSON at a time.
+
+        Raises
+        ------
+        msgspec.DecodeError
+            If an event is not what it should be; then `repaired` reads the file.
+        """
+        decoder = msgspec.json.Decoder(list[Event])
+        first = 0
+        for start, end in _cuts(self.array):
+            json = b"".join((b"[", self.array[start:end], b"]"))
+            events = decoder.decode(json)
+            yield Part(first, events, json)
+            first += len(events)
 
 
 def sniff(data: bytes) -> bool:
@@ -60,36 +91,58 @@ def sniff(data: bytes) -> bool:
     return b'"ph"' in head or head.removeprefix(_BOM).translate(None, _WHITE) == b"[]"
 
 
-def parse(data: bytes) -> Contents:
-    """Events and metadata of a trace.
+def outline(data: bytes) -> Contents:
+    """Find metadata and the list of events without decoding the events.
 
-    Well-formed JSON takes one typed pass; anything else is read event by event, and what
-    was repaired or lost is noted.
+    Raises
+    ------
+    msgspec.DecodeError, UnicodeDecodeError, RecursionError
+        If the file is not valid JSON; then `repaired` reads it.
     """
     notes: list[Note] = []
     if data.startswith(_BOM):
         data = data[len(_BOM) :]
         notes.append(Note("byte-order-mark", "A byte order mark before the JSON was skipped."))
-    try:
-        events, meta, exact = _strict(data)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
-        text = (
-            f"The file is not what a trace should be ({problem}); its events were read one by one."
-        )
-        notes.append(Note("read-with-repairs", text))
-        found = _json_repair.read(data)
-        events = [_event(raw) for raw in found.events]
-        return Contents(events, found.meta, notes + found.notes)
-    return Contents(events, meta, notes, exact)
-
-
-def _strict(data: bytes) -> tuple[list[Event], dict[str, Any], bytes]:
-    if data.lstrip(_WHITE)[:1] == b"[":
-        return msgspec.json.decode(data, type=list[Event]), {}, data
+    if data[:64].lstrip(_WHITE)[:1] == b"[":
+        return Contents({}, notes, memoryview(data))
     top = msgspec.json.decode(data, type=dict[str, msgspec.Raw])
-    exact = bytes(top.pop("traceEvents", b"[]"))
+    array = memoryview(top.pop("traceEvents", msgspec.Raw(b"[]")))
     meta = {key: msgspec.json.decode(value) for key, value in top.items()}
-    return msgspec.json.decode(exact, type=list[Event]), meta, exact
+    return Contents(meta, notes, array)
+
+
+def repaired(data: bytes, problem: Exception) -> tuple[dict[str, Any], list[Note], Part]:
+    """Metadata, notes and all readable events of a file that is not a valid trace."""
+    text = f"The file is not what a trace should be ({problem}); its events were read one by one."
+    found = _json_repair.read(data)
+    notes = [Note("read-with-repairs", text), *found.notes]
+    return found.meta, notes, Part(0, [_event(raw) for raw in found.events])
+
+
+def _cuts(array: memoryview) -> Iterator[tuple[int, int]]:
+    """Byte ranges of the list's items, cut between events.
+
+    A cut is made before an object that begins with the same key as the first event does. A
+    list of such objects inside an event would be cut wrongly; its part is then not valid JSON.
+    """
+    start, stop = _inside(array)
+    key = _FIRST_KEY.match(array[:4096])
+    between = re.compile(rb"\}\s*(,)\s*\{\s*" + re.escape(key[1]) + rb"\s*:") if key else None
+    while start < stop:
+        found = between.search(array, start + PART_BYTES, stop) if between else None
+        end = found.start(1) if found else stop
+        yield start, end
+        start = end + 1
+
+
+def _inside(array: memoryview) -> tuple[int, int]:
+    """Where the items of a JSON list begin and end."""
+    head, tail = bytes(array[:64]), bytes(array[-64:])
+    start = len(head) - len(head.lstrip(_WHITE)) + 1
+    stop = len(array) - (len(tail) - len(tail.rstrip(_WHITE))) - 1
+    if bytes(array[start:stop][:64]).strip(_WHITE) == b"":
+        return stop, stop
+    return start, stop
 
 
 def _event(found: dict[str, Any]) -> Event:

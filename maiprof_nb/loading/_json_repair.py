@@ -7,11 +7,14 @@ escapes, unescaped quotes. Each repair and each loss is a note with a count and 
 
 from __future__ import annotations
 
+import codecs
 import json
 import re
 from dataclasses import dataclass, field
 from typing import Any
 
+from maiprof_nb.loading._kineto_times import EXACT_BELOW_US
+from maiprof_nb.loading._tally import Tally
 from maiprof_nb.recording import Note
 
 _DECODER = json.JSONDecoder(strict=False, parse_constant=lambda _: None)
@@ -25,6 +28,11 @@ _BAD_ESCAPE = re.compile(r'\\(?!["\\/bfnrt]|u[0-9a-fA-F]{4})')
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 _CONSTANT = re.compile(r"(?<=[:\[,\s])-?(?:NaN|Infinity)(?=\s*[,\]}])")
 _BACKSLASH = re.compile(r'\\(?!["\\])')
+_TIME = re.compile(r'"ts"\s*:\s*(-?\d+(?:\.\d+)?)')
+_LONE_SURROGATE = re.compile(
+    r"(?<!\\)((?:\\\\)*)(?:\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F][0-9a-fA-F]{2})"
+    r"|(?<!\\u[dD][89abAB][0-9a-fA-F]{2})\\u[dD][c-fC-F][0-9a-fA-F]{2})"
+)
 _EXAMPLE = 60
 
 
@@ -37,25 +45,12 @@ class Found:
     notes: list[Note] = field(default_factory=list)
 
 
-@dataclass
-class _Tally:
-    """Counts of each kind of repair, with the first example."""
-
-    counts: dict[str, int] = field(default_factory=dict)
-    texts: dict[str, str] = field(default_factory=dict)
-
-    def add(self, code: str, text: str, count: int = 1) -> None:
-        self.counts[code] = self.counts.get(code, 0) + count
-        self.texts.setdefault(code, text)
-
-    def notes(self) -> list[Note]:
-        return [Note(code, self.texts[code], count) for code, count in self.counts.items()]
-
-
 def read(data: bytes) -> Found:
     """Events and metadata of a damaged trace."""
-    tally = _Tally()
-    text = data.decode("utf-8", errors="replace")
+    tally = Tally()
+    text = data.decode("utf-8-sig", errors="replace")
+    if data.startswith(codecs.BOM_UTF8):
+        tally.add("byte-order-mark", "A byte order mark before the JSON was skipped.")
     replaced = text.count("\N{REPLACEMENT CHARACTER}") - data.count(
         "\N{REPLACEMENT CHARACTER}".encode()
     )
@@ -64,6 +59,13 @@ def read(data: bytes) -> Found:
             "bad-utf8",
             "Bytes that are not UTF-8 were replaced by \N{REPLACEMENT CHARACTER}.",
             replaced,
+        )
+    text, halves = _LONE_SURROGATE.subn(r"\1\\ufffd", text)
+    if halves:
+        tally.add(
+            "half-character",
+            "Halves of surrogate pairs were replaced by \N{REPLACEMENT CHARACTER}.",
+            halves,
         )
     controls = len(_CONTROL.findall(text))
     if controls:
@@ -86,7 +88,7 @@ def read(data: bytes) -> Found:
     return found
 
 
-def _read_events(text: str, start: int, events: list[dict[str, Any]], tally: _Tally) -> int:
+def _read_events(text: str, start: int, events: list[dict[str, Any]], tally: Tally) -> int:
     """Append every readable event; return where the list ends."""
     position = start
     while True:
@@ -99,19 +101,33 @@ def _read_events(text: str, start: int, events: list[dict[str, Any]], tally: _Ta
             )
             return position
         if text[position] == "]":
+            if text[start:position].rstrip().endswith(","):
+                tally.add("trailing-comma", "A comma after the last event was skipped.")
             return position
         try:
             event, after = _DECODER.raw_decode(text, position)
         except (ValueError, RecursionError):
             event, after = _mend(text, position, tally)
-        if isinstance(event, dict) and "ph" in event:
-            events.append(event)
+        if isinstance(event, dict):
+            events.append(_with_exact_time(event, text[position:after]))
+        elif event is not None:
+            example = " ".join(text[position : position + _EXAMPLE].split())
+            tally.add("event-lost", f"An event is no object, at character {position}: {example}")
         if after <= position:
             return position
         position = after
 
 
-def _mend(text: str, position: int, tally: _Tally) -> tuple[Any, int]:
+def _with_exact_time(event: dict[str, Any], written: str) -> dict[str, Any]:
+    """The event with its time as text where a double cannot hold the decimals."""
+    time = event.get("ts")
+    if isinstance(time, float) and time >= EXACT_BELOW_US:
+        found = _TIME.findall(written)
+        event["ts"] = next((text for text in found if float(text) == time), time)
+    return event
+
+
+def _mend(text: str, position: int, tally: Tally) -> tuple[Any, int]:
     """Repair the event at `position`, or give it up and go on at the next one."""
     following = _next_event(text, position)
     piece = text[position:following]
@@ -156,11 +172,14 @@ def _next_event(text: str, position: int) -> int:
     return len(text)
 
 
-def _outside(piece: str, closing: str, tally: _Tally) -> dict[str, Any]:
+def _outside(piece: str, closing: str, tally: Tally) -> dict[str, Any]:
     """Metadata before or behind the list of events, if it reads."""
-    body = _BARE.sub(r"\1null", piece.strip().strip(",").strip())
+    body, bare = _BARE.subn(r"\1null", piece.strip().strip(",").strip())
     if not body.strip("{} \r\n"):
         return {}
+    if bare:
+        text = "Values such as inf, nan or N/A were read as missing, first in the metadata."
+        tally.add("bare-number", text, bare)
     try:
         found = json.loads(body + closing if closing else "{" + body, strict=False)
     except (ValueError, RecursionError):

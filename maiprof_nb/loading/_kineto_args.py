@@ -54,11 +54,12 @@ class MemoryArgs(msgspec.Struct, gc=False):
     reserved: Any = msgspec.field(default=None, name="Total Reserved")
 
 
-def decode(events: list[Event], kind: type[T]) -> list[T]:
-    """The args of every event as `kind`; defaults where they are not an object."""
+def decode(events: list[Event], kind: type[T]) -> tuple[list[T], int]:
+    """The args of every event as `kind`, and how many are no such thing (they get defaults)."""
     decoder = msgspec.json.Decoder(kind)
     nothing = kind()
-    found = []
+    found: list[T] = []
+    failed = 0
     for event in events:
         if event.args is NO_ARGS:
             found.append(nothing)
@@ -66,21 +67,33 @@ def decode(events: list[Event], kind: type[T]) -> list[T]:
         try:
             found.append(decoder.decode(event.args))
         except msgspec.DecodeError:
+            failed += 1
             found.append(nothing)
-    return found
+    return found, failed
 
 
 def integers(values: list[Any]) -> pd.api.extensions.ExtensionArray:
     """Optional integers: numbers and numeric strings; anything else is missing."""
-    missing = np.zeros(len(values), dtype=bool)
-    made = np.zeros(len(values), dtype=np.int64)
-    for i, value in enumerate(values):
-        number = value if type(value) is int else _integer(value)
-        if number is None or not -_MAX < number < _MAX:
-            missing[i] = True
-        else:
-            made[i] = number
-    return pd.arrays.IntegerArray(made, missing)
+    unknown = values.count(None)
+    if unknown == len(values):
+        return pd.arrays.IntegerArray(np.zeros(unknown, np.int64), np.ones(unknown, bool))
+    try:
+        made = np.array([0 if v is None else v for v in values] if unknown else values)
+    except (ValueError, OverflowError):
+        made = np.empty(0)
+    if made.dtype != np.int64 or len(made) != len(values):
+        return _one_by_one(values)
+    missing = np.abs(made) >= _MAX
+    if unknown:
+        missing |= np.array([v is None for v in values])
+    return pd.arrays.IntegerArray(np.where(missing, 0, made), missing)
+
+
+def _one_by_one(values: list[Any]) -> pd.api.extensions.ExtensionArray:
+    numbers = [value if type(value) is int else _integer(value) for value in values]
+    missing = np.array([n is None or not -_MAX < n < _MAX for n in numbers], dtype=bool)
+    made = [0 if gone else number for number, gone in zip(numbers, missing, strict=True)]
+    return pd.arrays.IntegerArray(np.array(made, dtype=np.int64), missing)
 
 
 def _integer(value: Any) -> int | None:
@@ -108,3 +121,12 @@ def texts(values: list[Any]) -> pd.Categorical:
     """Text, or missing, as categories."""
     codes, names = pd.factorize(np.array(values, dtype=object))
     return pd.Categorical.from_codes(codes, categories=pd.Index(names, dtype="str"))
+
+
+def labels(values: list[Any]) -> pd.Categorical:
+    """Numbers or text, or missing, as categories of text: 7 and "7" are one."""
+    codes, found = pd.factorize(np.array(values, dtype=object))
+    again, names = pd.factorize(np.array([str(value) for value in found], dtype=object))
+    return pd.Categorical.from_codes(
+        np.append(again, -1)[codes], categories=pd.Index(names, dtype="str")
+    )

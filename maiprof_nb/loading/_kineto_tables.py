@@ -6,24 +6,29 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-import msgspec
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from maiprof_nb.loading._chrome_json import Event
+from maiprof_nb.loading._chrome_json import Event, Part
+from maiprof_nb.loading._event_args import arguments
 from maiprof_nb.loading._kernel_kind import kinds
 from maiprof_nb.loading._kineto_args import (
     DeviceArgs,
     HostArgs,
     MemoryArgs,
+    T,
     decode,
     floats,
     integers,
+    labels,
     texts,
 )
-from maiprof_nb.loading._kineto_times import Bools, Ints
+from maiprof_nb.loading._kineto_times import Bools, Ints, nanoseconds
+from maiprof_nb.loading._tally import Tally
 from maiprof_nb.tables import SCHEMAS
+
+Places = npt.NDArray[np.intp]
 
 _BY_CATEGORY = {
     "cpu_op": "operators",
@@ -53,29 +58,76 @@ _RANGES = re.compile(r"ProfilerStep#\d+$|Optimizer\.(?:step|zero_grad)#|enumerat
 
 
 class Rows:
-    """Events of one trace with their times, from which each table takes its rows.
+    """Events of one part of a trace with their times, from which each table takes its rows.
 
     Parameters
     ----------
-    events : list of Event
-        All events, in file order.
+    part : Part
+        The events.
+    tally : Tally
+        Where oddities are counted.
+
+    Attributes
+    ----------
     ts_ns, dur_ns : ndarray of int64
-        Start from the recording's time zero, and duration.
+        Start as the file's clock has it, and duration, never negative.
     has_ts, has_dur : ndarray of bool
         Which of them the file states.
     """
 
-    def __init__(
-        self, events: list[Event], ts_ns: Ints, dur_ns: Ints, has_ts: Bools, has_dur: Bools
-    ) -> None:
-        self.events = events
-        self.ts_ns, self.dur_ns = ts_ns, dur_ns
-        self.has_ts, self.has_dur = has_ts, has_dur
+    def __init__(self, part: Part, tally: Tally) -> None:
+        self.first, self.events, self.tally = part.first, part.events, tally
+        events = part.events
+        self.ts_ns, self.has_ts = nanoseconds([event.ts for event in events], part.exact_times)
+        dur_ns, self.has_dur = nanoseconds([event.dur for event in events])
         self.category = texts([event.cat for event in events])
         self.phase = texts([event.ph for event in events])
         self.name = texts([event.name for event in events])
-        self.pid = texts([_label(event.pid) for event in events])
-        self.tid = texts([_label(event.tid) for event in events])
+        self.pid = labels([event.pid for event in events])
+        self.tid = labels([event.tid for event in events])
+        self.complete = _is(self.phase, {"X"})
+        self._count_oddities(dur_ns)
+        self.dur_ns = np.where(self.has_dur, np.maximum(dur_ns, 0), 0)
+
+    def _count_oddities(self, dur_ns: Ints) -> None:
+        for code, odd, text in (
+            (
+                "negative-duration",
+                self.has_dur & (dur_ns < 0),
+                "Events have a negative duration (unfinished when the trace was written) and "
+                "count as 0",
+            ),
+            (
+                "duration-missing",
+                ~self.has_dur,
+                "Events have no readable duration and count as 0",
+            ),
+            (
+                "time-missing",
+                ~self.has_ts,
+                "Events have no readable start time and are on no timeline",
+            ),
+        ):
+            at = np.flatnonzero(self.complete & odd)
+            if len(at):
+                self.tally.add(code, f"{text}, first event {self.first + at[0]}.", len(at))
+
+    def decoded(self, at: Places, kind: type[T]) -> list[T]:
+        """The args of some events as `kind`; those that do not fit are counted."""
+        found, failed = decode([self.events[i] for i in at], kind)
+        self.tally.add(
+            "args-unreadable",
+            "Details of events are not what they should be and are left out.",
+            failed,
+        )
+        return found
+
+    def first_start(self) -> tuple[int, int] | None:
+        """(0, start) of the first complete event, else (1, start) of any, else None."""
+        for order, known in enumerate((self.complete & self.has_ts, self.has_ts)):
+            if known.any():
+                return order, int(self.ts_ns[known].min())
+        return None
 
     def counts(self) -> dict[str, int]:
         """Events by phase and category exactly as the file has them."""
@@ -89,10 +141,10 @@ class Rows:
             for pair, number in zip(found, numbers, strict=True)
         }
 
-    def places(self) -> dict[str, npt.NDArray[np.intp]]:
+    def places(self) -> dict[str, Places]:
         """Positions of the events of each table, by table name."""
         table = np.full(len(self.events), "other_events", dtype=object)
-        complete = _is(self.phase, {"X"}) & self.has_ts
+        complete = self.complete & self.has_ts
         for code, category in enumerate(self.category.categories):
             if category in _BY_CATEGORY:
                 table[complete & (self.category.codes == code)] = _BY_CATEGORY[category]
@@ -105,6 +157,8 @@ class Rows:
             if phase in _BY_PHASE:
                 timed = self.has_ts if phase != "M" else np.ones(len(table), dtype=bool)
                 table[timed & (self.phase.codes == code)] = _BY_PHASE[phase]
+        valueless = [i for i in np.flatnonzero(table == "counters") if not _samples(self.events[i])]
+        table[valueless] = "other_events"
         instant = _is(self.phase, {"i", "I", "R"}) & _is(self.name, {"[memory]"}) & self.has_ts
         table[instant] = "memory_events"
         return {name: np.flatnonzero(table == name) for name in set(table)}
@@ -118,13 +172,7 @@ def tables(rows: Rows) -> dict[str, pd.DataFrame]:
     """
     places = rows.places()
     nothing = np.empty(0, dtype=np.intp)
-    made = {name: build(rows, places.get(name, nothing)) for name, build in _BUILDERS.items()}
-    made["steps"] = _steps(made["annotations"])
-    return made
-
-
-def _label(value: Any) -> str | None:
-    return value if value is None or isinstance(value, str) else str(value)
+    return {name: build(rows, places.get(name, nothing)) for name, build in _BUILDERS.items()}
 
 
 def _is(values: pd.Categorical, wanted: set[str]) -> Bools:
@@ -132,13 +180,13 @@ def _is(values: pd.Categorical, wanted: set[str]) -> Bools:
     return np.isin(values.codes, codes)
 
 
-def _take(values: pd.Categorical, at: npt.NDArray[np.intp]) -> pd.Categorical:
+def _take(values: pd.Categorical, at: Places) -> pd.Categorical:
     return values[at].remove_unused_categories()
 
 
-def _common(rows: Rows, at: npt.NDArray[np.intp], *columns: str) -> dict[str, Any]:
+def _common(rows: Rows, at: Places, *columns: str) -> dict[str, Any]:
     makers: dict[str, Callable[[], Any]] = {
-        "event": lambda: at.astype(np.int64),
+        "event": lambda: at.astype(np.int64) + rows.first,
         "name": lambda: _take(rows.name, at),
         "ts_ns": lambda: rows.ts_ns[at],
         "dur_ns": lambda: rows.dur_ns[at],
@@ -151,18 +199,14 @@ def _common(rows: Rows, at: npt.NDArray[np.intp], *columns: str) -> dict[str, An
 _HOST = ("event", "name", "ts_ns", "dur_ns", "pid", "tid")
 
 
-def _host_args(rows: Rows, at: npt.NDArray[np.intp]) -> list[HostArgs]:
-    return decode([rows.events[i] for i in at], HostArgs)
-
-
 def _external_ids(args: list[Any]) -> Any:
     return integers(
         [a.external_id if a.external_id is not None else a.external_id_2021 for a in args]
     )
 
 
-def _operators(rows: Rows, at: npt.NDArray[np.intp]) -> pd.DataFrame:
-    args = _host_args(rows, at)
+def _operators(rows: Rows, at: Places) -> pd.DataFrame:
+    args = rows.decoded(at, HostArgs)
     return SCHEMAS["operators"].frame(
         _common(rows, at, *_HOST)
         | {
@@ -178,15 +222,15 @@ def _dims(args: HostArgs) -> str | None:
     return str(written, "utf-8", "replace") if written else None
 
 
-def _annotations(rows: Rows, at: npt.NDArray[np.intp]) -> pd.DataFrame:
-    args = _host_args(rows, at)
+def _annotations(rows: Rows, at: Places) -> pd.DataFrame:
+    args = rows.decoded(at, HostArgs)
     return SCHEMAS["annotations"].frame(
         _common(rows, at, *_HOST) | {"external_id": _external_ids(args)}
     )
 
 
-def _launches(rows: Rows, at: npt.NDArray[np.intp]) -> pd.DataFrame:
-    args = _host_args(rows, at)
+def _launches(rows: Rows, at: Places) -> pd.DataFrame:
+    args = rows.decoded(at, HostArgs)
     return SCHEMAS["launches"].frame(
         _common(rows, at, *_HOST)
         | {
@@ -196,8 +240,8 @@ def _launches(rows: Rows, at: npt.NDArray[np.intp]) -> pd.DataFrame:
     )
 
 
-def _python_calls(rows: Rows, at: npt.NDArray[np.intp]) -> pd.DataFrame:
-    args = _host_args(rows, at)
+def _python_calls(rows: Rows, at: Places) -> pd.DataFrame:
+    args = rows.decoded(at, HostArgs)
     return SCHEMAS["python_calls"].frame(
         _common(rows, at, *_HOST)
         | {
@@ -208,10 +252,10 @@ def _python_calls(rows: Rows, at: npt.NDArray[np.intp]) -> pd.DataFrame:
     )
 
 
-def _device_args(rows: Rows, at: npt.NDArray[np.intp]) -> tuple[list[DeviceArgs], Any, Any]:
+def _device_args(rows: Rows, at: Places) -> tuple[list[DeviceArgs], Any, Any]:
     """Args, device and stream; the row's process and thread where the args do not say."""
     events = [rows.events[i] for i in at]
-    args = decode(events, DeviceArgs)
+    args = rows.decoded(at, DeviceArgs)
     devices = [
         a.device if a.device is not None else e.pid for a, e in zip(args, events, strict=True)
     ]
@@ -225,7 +269,7 @@ def _stream(value: Any) -> Any:
     return value.removeprefix("stream ") if isinstance(value, str) else value
 
 
-def _kernels(rows: Rows, at: npt.NDArray[np.intp]) -> pd.DataFrame:
+def _kernels(rows: Rows, at: Places) -> pd.DataFrame:
     args, device, stream = _device_args(rows, at)
     common = _common(rows, at, "event", "name", "ts_ns", "dur_ns")
     return SCHEMAS["kernels"].frame(
@@ -247,7 +291,7 @@ def _kernels(rows: Rows, at: npt.NDArray[np.intp]) -> pd.DataFrame:
     )
 
 
-def _device_annotations(rows: Rows, at: npt.NDArray[np.intp]) -> pd.DataFrame:
+def _device_annotations(rows: Rows, at: Places) -> pd.DataFrame:
     args, device, stream = _device_args(rows, at)
     return SCHEMAS["device_annotations"].frame(
         _common(rows, at, "event", "name", "ts_ns", "dur_ns")
@@ -255,28 +299,28 @@ def _device_annotations(rows: Rows, at: npt.NDArray[np.intp]) -> pd.DataFrame:
     )
 
 
-def _flows(rows: Rows, at: npt.NDArray[np.intp]) -> pd.DataFrame:
+def _flows(rows: Rows, at: Places) -> pd.DataFrame:
     return SCHEMAS["flows"].frame(
         _common(rows, at, "event", "ts_ns", "pid", "tid")
         | {
             "category": _take(rows.category, at),
-            "flow_id": texts([_label(rows.events[i].id) for i in at]),
+            "flow_id": integers([rows.events[i].id for i in at]),
             "end": texts([_ENDS[rows.events[i].ph] for i in at]),
         }
     )
 
 
-def _counters(rows: Rows, at: npt.NDArray[np.intp]) -> pd.DataFrame:
-    samples = [
-        (i, key, float(value))
-        for i in at
-        for key, value in arguments(rows.events[i]).items()
-        if isinstance(value, int | float)
-    ]
+def _samples(event: Event) -> list[tuple[str, float]]:
+    """The values of a counter event."""
+    return [(k, v) for k, v in arguments(event).items() if isinstance(v, int | float)]
+
+
+def _counters(rows: Rows, at: Places) -> pd.DataFrame:
+    samples = [(i, key, float(value)) for i in at for key, value in _samples(rows.events[i])]
     places = np.array([place for place, _, _ in samples], dtype=np.intp)
     return SCHEMAS["counters"].frame(
         {
-            "event": places.astype(np.int64),
+            "event": places.astype(np.int64) + rows.first,
             "ts_ns": rows.ts_ns[places],
             "device": _take(rows.pid, places),
             "counter": texts([key for _, key, _ in samples]),
@@ -286,8 +330,8 @@ def _counters(rows: Rows, at: npt.NDArray[np.intp]) -> pd.DataFrame:
     )
 
 
-def _memory_events(rows: Rows, at: npt.NDArray[np.intp]) -> pd.DataFrame:
-    args = decode([rows.events[i] for i in at], MemoryArgs)
+def _memory_events(rows: Rows, at: Places) -> pd.DataFrame:
+    args = rows.decoded(at, MemoryArgs)
     sizes = integers([a.size_bytes for a in args])
     return SCHEMAS["memory_events"].frame(
         _common(rows, at, "event", "ts_ns", "pid", "tid")
@@ -302,15 +346,15 @@ def _memory_events(rows: Rows, at: npt.NDArray[np.intp]) -> pd.DataFrame:
     )
 
 
-def _track_labels(rows: Rows, at: npt.NDArray[np.intp]) -> pd.DataFrame:
+def _track_labels(rows: Rows, at: Places) -> pd.DataFrame:
     said = [next(iter(arguments(rows.events[i]).values()), None) for i in at]
     return SCHEMAS["track_labels"].frame(
         _common(rows, at, "event", "pid", "tid")
-        | {"label": _take(rows.name, at), "text": texts([_label(value) for value in said])}
+        | {"label": _take(rows.name, at), "text": labels([_scalar(value) for value in said])}
     )
 
 
-def _other_events(rows: Rows, at: npt.NDArray[np.intp]) -> pd.DataFrame:
+def _other_events(rows: Rows, at: Places) -> pd.DataFrame:
     return SCHEMAS["other_events"].frame(
         _common(rows, at, "event", "name", "pid", "tid")
         | {
@@ -322,7 +366,8 @@ def _other_events(rows: Rows, at: npt.NDArray[np.intp]) -> pd.DataFrame:
     )
 
 
-def _steps(annotations: pd.DataFrame) -> pd.DataFrame:
+def steps_of(annotations: pd.DataFrame) -> pd.DataFrame:
+    """The table `steps`: the ranges whose name marks a step."""
     is_step = _is(
         annotations["name"].array, {n for n in annotations["name"].cat.categories if _STEP.match(n)}
     )
@@ -339,16 +384,11 @@ def _steps(annotations: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def arguments(event: Event) -> dict[str, Any]:
-    """All args of one event; empty where they are not an object."""
-    try:
-        found = msgspec.json.decode(event.args)
-    except msgspec.DecodeError:
-        return {}
-    return found if isinstance(found, dict) else {}
+def _scalar(value: Any) -> Any:
+    return value if value is None or isinstance(value, str | int | float) else str(value)
 
 
-_BUILDERS: dict[str, Callable[[Rows, npt.NDArray[np.intp]], pd.DataFrame]] = {
+_BUILDERS: dict[str, Callable[[Rows, Places], pd.DataFrame]] = {
     "operators": _operators,
     "launches": _launches,
     "kernels": _kernels,

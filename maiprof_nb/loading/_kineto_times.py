@@ -12,7 +12,7 @@ import numpy.typing as npt
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
-_EXACT_BELOW_US = 2.0**43  # a double resolves half a ns below this
+EXACT_BELOW_US = 2.0**43  # a double resolves half a ns below this
 _LIMIT_NS = 2**62
 EPOCH_FROM_NS = 10**18  # September 2001: an absolute time, nothing relative is as large
 
@@ -40,7 +40,7 @@ def nanoseconds(
     micros = np.where(known, micros, 0.0)
     whole = np.floor(micros)
     fraction = micros - whole
-    if fraction.any() and np.abs(micros).max(initial=0.0) >= _EXACT_BELOW_US:
+    if fraction.any() and np.abs(micros).max(initial=0.0) >= EXACT_BELOW_US:
         texts = written() if written is not None else [str(v).encode() for v in values]
         return _exact(texts, known), known
     return whole.astype(np.int64) * 1000 + np.rint(fraction * 1000).astype(np.int64), known

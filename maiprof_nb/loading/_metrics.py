@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import math
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -16,15 +18,23 @@ from maiprof_nb.recording import Note, Recording
 from maiprof_nb.tables import SCHEMAS
 from maiprof_nb.timebase import NS_PER_S, Clock
 
+CPU_UTILIZATION = "cpu.utilization"  # of all cores, %: derived wherever a dialect measures it
 HEAD_BYTES = 64 * 2**10  # a header stands within it, banner and NUL bytes included
 ZONE_UNCERTAINTY_NS = 14 * 3600 * NS_PER_S  # zones reach from -12 h to +14 h
 LOCAL_TIME = "local time without a zone, read as UTC"
-_FIRST_TIME, _LAST_TIME = pd.Timestamp(1970, 1, 1), pd.Timestamp(2261, 1, 1)  # fits int64 ns
+FIRST_TIME, LAST_TIME = pd.Timestamp(1970, 1, 1), pd.Timestamp(2261, 1, 1)  # fits int64 ns
 NO_TIME = Clock(None, "no time stamps; one sample a second assumed", ordered_only=True)
 
 _UNITS = {"MB": "MiB", "seconds": "s", "Celsius": "C", "°C": "C", "percent": "%", "": None}
 _WORDS = {"Not Active": "0", "Active": "1"}
 _NUMBER = re.compile(r"(?P<number>[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)(?: (?P<unit>\S+))?")
+
+_MAX_CELL = 64  # a longer cell is no number; regular expressions stay bounded
+_BLANKS = (  # DCGM's "no value": from these numbers upwards, by type of the field
+    (0x7FFFFFF0, 0x7FFFFFFF),
+    (2.0**47, 2.0**47 + 15),
+    (float(0x7FFFFFFFFFFFFFF0), float(0x7FFFFFFFFFFFFFFF)),
+)
 
 Floats = npt.NDArray[np.float64]
 
@@ -94,30 +104,82 @@ class Samples:
 
 def numbers(cells: Sequence[str]) -> Floats:
     """Text such as ``34 %``, ``0x1F``, ``P0``, ``Not Active`` as numbers, else not a number."""
-    distinct, inverse = np.unique(np.array(cells, dtype=str), return_inverse=True)
-    return np.array([number(cell) for cell in distinct], dtype=np.float64)[inverse]
+    different, inverse = distinct(cells)
+    return np.array([number(cell) for cell in different], dtype=np.float64)[inverse]
+
+
+def distinct(cells: Sequence[str]) -> tuple[list[str], npt.NDArray[np.intp]]:
+    """The different cells, and which of them each cell is.
+
+    Not through numpy text, whose every row is as wide as the widest cell.
+    """
+    codes, different = pd.factorize(np.array([*cells, None], dtype=object)[:-1])
+    return [str(cell) for cell in different], codes
 
 
 def number(cell: str) -> float:
-    """One cell as a number; not a number where it holds none."""
+    """One cell as a finite number; not a number where it holds none."""
+    if len(cell) > _MAX_CELL:
+        return math.nan
     text = _WORDS.get(cell.strip(), cell.strip())
     if re.fullmatch(r"0x[0-9a-fA-F]{1,16}", text):
         return float(int(text, 16))
     found = _NUMBER.fullmatch(text.removeprefix("P"))
-    return float(found["number"]) if found else float("nan")
+    value = float(found["number"]) if found else math.nan
+    return value if math.isfinite(value) else math.nan
+
+
+def is_blank(values: Floats | float) -> npt.NDArray[np.bool_]:
+    """Where DCGM wrote its mark for "no value"."""
+    values = np.asarray(values, dtype=np.float64)
+    blank = np.zeros(values.shape, dtype=np.bool_)
+    for low, high in _BLANKS:
+        blank |= (values >= low) & (values <= high)
+    return blank
+
+
+def blank_note(count: int) -> list[Note]:
+    """The note on DCGM's marks for "no value", if any."""
+    text = f'{count} values are DCGM\'s mark for "not supported" and were left out.'
+    return [Note("blank-values", text, count)] if count else []
+
+
+def split(line: str) -> list[str]:
+    """Cells of one line of comma-separated text, without the blanks round them."""
+    if '"' in line:
+        try:
+            found = next(csv.reader([line], skipinitialspace=True), [])
+            return [cell.strip() for cell in found]
+        except csv.Error:  # a cell beyond the module's limit
+            pass
+    return [cell.strip() for cell in line.split(",")]
 
 
 def has_unit(cell: str) -> bool:
     """True for a number followed by its unit."""
-    found = _NUMBER.fullmatch(cell.strip())
+    found = _NUMBER.fullmatch(cell.strip()[:_MAX_CELL])
     return bool(found and found["unit"])
+
+
+def seen_before(devices: Sequence[Any]) -> npt.NDArray[np.int64]:
+    """How often each device was seen before, which numbers the samplings."""
+    names = pd.Series(list(devices), dtype="str")
+    return np.asarray(names.groupby(names, dropna=False).cumcount(), dtype=np.int64)
 
 
 def ticks(devices: Sequence[Any]) -> npt.NDArray[np.int64]:
     """How often each device was seen before, as ns at one sample a second."""
-    names = pd.Series(list(devices), dtype="str")
-    seen = names.groupby(names, dropna=False).cumcount().to_numpy()
-    return np.asarray(seen, dtype=np.int64) * NS_PER_S
+    return seen_before(devices) * NS_PER_S
+
+
+def unique(names: Sequence[str]) -> list[str]:
+    """Names of columns, the second of one name as ``name (2)``."""
+    found: Counter[str] = Counter()
+    told_apart = []
+    for name in names:
+        found[name] += 1
+        told_apart.append(name if found[name] == 1 else f"{name} ({found[name]})")
+    return told_apart
 
 
 def local_times(texts: Sequence[str], formats: Sequence[str]) -> pd.Series[Any]:
@@ -126,7 +188,7 @@ def local_times(texts: Sequence[str], formats: Sequence[str]) -> pd.Series[Any]:
     found = pd.Series(pd.NaT, text.index, dtype="datetime64[ns]")
     for pattern in formats:
         parsed = pd.to_datetime(text[found.isna()], format=pattern, errors="coerce")
-        fits = parsed.between(_FIRST_TIME, _LAST_TIME)
+        fits = parsed.between(FIRST_TIME, LAST_TIME)
         found = found.fillna(parsed.where(fits).astype("datetime64[ns]"))
     return found.astype("int64").astype("Int64").mask(found.isna())
 
@@ -213,8 +275,9 @@ def of_table(
     *,
     notes: Sequence[Note],
     meta: dict[str, Any] | None = None,
+    derived: int = 0,
 ) -> Recording:
-    """One recording of the table `counters`."""
+    """One recording of the table `counters`, of whose rows `derived` are not in the file."""
     if counters.empty:
         notes = [*notes, Note("no-samples", "The file holds no sample with a value.")]
     devices = [str(device) for device in counters["device"].dropna().unique()]
@@ -225,6 +288,6 @@ def of_table(
         tables={"counters": counters},
         clock=clock,
         notes=tuple(notes),
-        events={"sample": len(counters)},
+        events={"sample": len(counters) - derived},
         meta={"devices": devices, **(meta or {})},
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -10,7 +11,7 @@ import pandas as pd
 
 from maiprof_nb.loading import _metrics
 from maiprof_nb.loading._metrics import Dropped
-from maiprof_nb.recording import Note, Recording
+from maiprof_nb.recording import Recording
 from maiprof_nb.tables import SCHEMAS
 from maiprof_nb.timebase import NS_PER_MS, NS_PER_S, Clock
 
@@ -31,11 +32,6 @@ _UNITS_BY_NAME = (
     (re.compile(r"_POWER_USAGE$"), "W"),
     (re.compile(r"_FB_(?:USED|FREE|TOTAL|RESERVED)$"), "MiB"),
     (re.compile(r"_ENERGY_CONSUMPTION$"), "mJ"),
-)
-_BLANKS = (  # DCGM's "no value": from these numbers upwards, by type of the field
-    (0x7FFFFFF0, 0x7FFFFFFF),
-    (2.0**47, 2.0**47 + 15),
-    (float(0x7FFFFFFFFFFFFFF0), float(0x7FFFFFFFFFFFFFFF)),
 )
 
 
@@ -71,14 +67,10 @@ def read(data: bytes, source: str) -> Recording:
     frame["event"] = np.arange(len(frame))
     frame, clock = _timed(frame, rows, dropped)
     frame["device"] = frame["labels"].map(_devices(frame["labels"].unique()))
-    units = {name: _unit(name, helps.get(name, "")) for name in frame["counter"].unique()}
-    blank = _is_blank(frame["value"])
+    units = {name: unit_of(name, helps.get(name, "")) for name in frame["counter"].unique()}
+    blank = _metrics.is_blank(frame["value"].to_numpy())
     lacking = frame.loc[blank | frame["value"].isna(), "counter"].value_counts()
-    notes = dropped.notes()
-    if blank.any():
-        count = int(blank.sum())
-        text = f'{count} values are DCGM\'s mark for "not supported" and were left out.'
-        notes.append(Note("blank-values", text, count))
+    notes = dropped.notes() + _metrics.blank_note(int(blank.sum()))
     notes += _metrics.missing_note({str(name): int(n) for name, n in lacking.items()})
     kept = frame[~blank & frame["value"].notna()]
     table = SCHEMAS["counters"].frame(
@@ -133,29 +125,28 @@ def _timed(frame: pd.DataFrame, rows: _Rows, dropped: Dropped) -> tuple[pd.DataF
 def _devices(label_sets: np.ndarray[tuple[int], np.dtype[np.object_]]) -> dict[str, str | None]:
     """What each set of labels calls its GPU: the index, with host and MIG instance if needed."""
     parsed = {str(text): dict(_LABEL.findall(str(text))) for text in label_sets}
-    hosts = {labels.get("Hostname", "") for labels in parsed.values()}
-    named: dict[str, str | None] = {}
-    for text, labels in parsed.items():
-        device = labels.get("gpu") or labels.get("UUID")
+    return dict(zip(parsed, devices_of(list(parsed.values())), strict=True))
+
+
+def devices_of(label_sets: Sequence[Mapping[str, str]]) -> list[str | None]:
+    """What each set of labels calls its GPU; missing where it names none."""
+    hosts = {labels.get("Hostname", "") for labels in label_sets}
+    named: list[str | None] = []
+    for labels in label_sets:
+        device = labels.get("gpu") or labels.get("gpu_id") or labels.get("UUID")
         if device and labels.get("GPU_I_ID"):
             device = f"{device} GPU-I {labels['GPU_I_ID']}"
         if device and len(hosts) > 1:
             device = f"{labels.get('Hostname', '')}/{device}"
-        named[text] = device
+        named.append(device)
     return named
 
 
-def _unit(name: str, help_text: str) -> str | None:
+def unit_of(name: str, help_text: str = "") -> str | None:
+    """The unit of a DCGM field, from its help text or its name."""
     told = _UNIT_IN_HELP.search(help_text)
     if told:
         return _metrics.canonical_unit(told[1])
     if help_text.lower().startswith("ratio"):
         return "ratio"
     return next((unit for pattern, unit in _UNITS_BY_NAME if pattern.search(name)), None)
-
-
-def _is_blank(values: pd.Series[float]) -> pd.Series[bool]:
-    blank = pd.Series(False, values.index)
-    for low, high in _BLANKS:
-        blank |= values.between(low, high)
-    return blank

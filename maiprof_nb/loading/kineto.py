@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
+import msgspec
+import pandas as pd
 
-from maiprof_nb.loading import _chrome_json
-from maiprof_nb.loading._chrome_json import Contents
-from maiprof_nb.loading._kineto_rank import rank_of
-from maiprof_nb.loading._kineto_tables import Rows, arguments, tables
-from maiprof_nb.loading._kineto_times import EPOCH_FROM_NS, Bools, Ints, nanoseconds
-from maiprof_nb.recording import Note, Recording
+from maiprof_nb.loading import _chrome_json, progress
+from maiprof_nb.loading._chrome_json import Part
+from maiprof_nb.loading._event_args import EventArguments
+from maiprof_nb.loading._kineto_tables import Rows, steps_of, tables
+from maiprof_nb.loading._kineto_times import EPOCH_FROM_NS
+from maiprof_nb.loading._tally import Tally
+from maiprof_nb.recording import Recording
+from maiprof_nb.tables import SCHEMAS
+from maiprof_nb.tables.joining import join
 from maiprof_nb.timebase import Clock
 
 NAME = "kineto-json"
@@ -26,85 +33,94 @@ def read(data: bytes, source: str) -> Recording:
     data : bytes
         The whole file, unwrapped from compression.
     source : str
-        Where it came from; its name may state the rank.
+        Where it came from.
 
     Returns
     -------
     Recording
-        Times in ns from the first complete event (`ph: X`) of the file.
+        Times in ns from the first complete event (`ph: X`) of the file. Without rank: that
+        may be a matter of the file's name (`loading.rank`).
+
+    Notes
+    -----
+    Events are decoded some megabytes at a time and become columns at once, so that a file is
+    never held twice.
     """
-    contents = _chrome_json.parse(data)
-    events = contents.events
-    ts_ns, has_ts = nanoseconds([event.ts for event in events], contents.exact_times)
-    dur_ns, has_dur = nanoseconds([event.dur for event in events])
-    complete = np.array([event.ph == "X" for event in events], dtype=bool)
-    notes = [*contents.notes, *_duration_notes(complete, dur_ns, has_dur)]
-    zero_ns = _first(ts_ns, complete & has_ts, has_ts)
-    rows = Rows(
-        events, ts_ns - zero_ns, np.where(has_dur, np.maximum(dur_ns, 0), 0), has_ts, has_dur
-    )
-    rank, rank_notes = rank_of(contents.meta, source)
+    try:
+        contents = _chrome_json.outline(data)
+        found = _gather(contents.parts(), len(contents.array))
+        meta, notes = contents.meta, contents.notes
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
+        meta, notes, part = _chrome_json.repaired(data, problem)
+        found = _gather([part], 0)
+    zero_ns = found.zero_ns
     return Recording(
         source=source,
         kind="trace",
         format=NAME,
-        tables=tables(rows),
-        clock=_clock(contents, zero_ns),
-        rank=rank,
-        notes=(*notes, *_time_notes(complete, has_ts), *rank_notes),
-        events=rows.counts(),
-        meta=contents.meta,
-        args=_Arguments(contents),
+        tables=found.tables(zero_ns),
+        clock=_clock(meta, zero_ns),
+        notes=(*notes, *found.tally.notes()),
+        events=dict(sorted(found.counts.items())),
+        meta=meta,
+        args=EventArguments(source, tuple(found.firsts)),
     )
 
 
-class _Arguments:
-    """Details of one event, decoded when asked for."""
+@dataclass
+class _Found:
+    """What the parts of a file add up to."""
 
-    def __init__(self, contents: Contents) -> None:
-        self._events = contents.events
+    frames: dict[str, list[pd.DataFrame]] = field(default_factory=dict)
+    counts: Counter[str] = field(default_factory=Counter)
+    tally: Tally = field(default_factory=Tally)
+    firsts: list[int] = field(default_factory=list)
+    starts: list[tuple[int, int]] = field(default_factory=list)
 
-    def __call__(self, event: int) -> dict[str, Any]:
-        return arguments(self._events[event])
+    @property
+    def zero_ns(self) -> int:
+        """The first start of a complete event, or else of any event."""
+        return min(self.starts)[1] if self.starts else 0
+
+    def tables(self, zero_ns: int) -> dict[str, pd.DataFrame]:
+        """Every table, its times counted from `zero_ns`."""
+        made = {}
+        for name in list(self.frames):
+            table = join(self.frames.pop(name))
+            if "ts_ns" in table:
+                table["ts_ns"] -= zero_ns
+            made[name] = table
+        if not made:
+            made = {name: SCHEMAS[name].empty() for name in ("operators", "kernels", "annotations")}
+        made["steps"] = steps_of(made["annotations"])
+        return made
 
 
-def _first(ts_ns: Ints, complete: Bools, known: Bools) -> int:
-    for chosen in (complete, known):
-        if chosen.any():
-            return int(ts_ns[chosen].min())
-    return 0
+def _gather(parts: Iterable[Part], total_bytes: int) -> _Found:
+    found = _Found()
+    done_bytes = 0
+    for part in parts:
+        done_bytes += len(part.json or b"")
+        progress.report(done_bytes, total_bytes)
+        rows = Rows(part, found.tally)
+        found.firsts.append(part.first)
+        found.counts.update(rows.counts())
+        start = rows.first_start()
+        if start is not None:
+            found.starts.append(start)
+        for name, frame in tables(rows).items():
+            if len(frame) or name not in found.frames:
+                found.frames.setdefault(name, []).append(frame)
+    for frames in found.frames.values():  # an empty first part would only slow the joining
+        if len(frames) > 1 and frames[0].empty:
+            del frames[0]
+    return found
 
 
-def _clock(contents: Contents, zero_ns: int) -> Clock:
-    base = contents.meta.get("baseTimeNanoseconds")
+def _clock(meta: dict[str, Any], zero_ns: int) -> Clock:
+    base = meta.get("baseTimeNanoseconds")
     if isinstance(base, int) and zero_ns < EPOCH_FROM_NS:
         return Clock(base + zero_ns, "the trace's own base time (baseTimeNanoseconds)", 0)
     if zero_ns >= EPOCH_FROM_NS:
         return Clock(zero_ns, "epoch time stamps of the trace", 1_000)
     return Clock(None, "the trace states no wall-clock time", None)
-
-
-def _duration_notes(complete: Bools, dur_ns: Ints, has_dur: Bools) -> list[Note]:
-    negative = complete & has_dur & (dur_ns < 0)
-    missing = complete & ~has_dur
-    notes = []
-    if negative.any():
-        text = (
-            "Events have a negative duration (unfinished when the trace was written) and "
-            f"count as 0, first event {np.flatnonzero(negative)[0]}."
-        )
-        notes.append(Note("negative-duration", text, int(negative.sum())))
-    if missing.any():
-        first = np.flatnonzero(missing)[0]
-        text = f"Events have no readable duration and count as 0, first event {first}."
-        notes.append(Note("duration-missing", text, int(missing.sum())))
-    return notes
-
-
-def _time_notes(complete: Bools, has_ts: Bools) -> list[Note]:
-    lost = complete & ~has_ts
-    if not lost.any():
-        return []
-    first = np.flatnonzero(lost)[0]
-    text = f"Events have no readable start time and are on no timeline, first event {first}."
-    return [Note("time-missing", text, int(lost.sum()))]

@@ -6,12 +6,11 @@ import json
 import re
 from dataclasses import dataclass
 
-from maiprof_nb.loading import dcgm_exporter, dcgmi_dmon, smi_dmon, smi_query
+from maiprof_nb.loading.metric_formats import METRICS
 
 HEAD_BYTES = 64 * 2**10
 JSON_HEAD_BYTES = 512 * 2**10  # metadata before the events reaches tens of kB
 
-_METRICS = (smi_query, smi_dmon, dcgmi_dmon, dcgm_exporter)
 _UTF8_MARK = b"\xef\xbb\xbf"
 _BLANK = b" \t\r\n\0"
 _GIVE_TRACE = "Give the trace that torch.profiler's export_chrome_trace or Kineto wrote"
@@ -21,8 +20,8 @@ _GIVE_QUERY = (
     "--format=csv -l 1"
 )
 _GIVE_METRICS = (
-    "GPU metrics are read from nvidia-smi --query-gpu, nvidia-smi dmon, dcgmi dmon "
-    "and dcgm-exporter"
+    "Metrics are read from nvidia-smi, DCGM, Prometheus, rocm-smi, amd-smi and other samplers, "
+    "as a course over time"
 )
 
 
@@ -61,33 +60,8 @@ _HTML = re.compile(
 )
 
 _TEXTS = (  # a pattern near the beginning of a text file
-    (re.compile(rb"^[\" \t]*#[ \t]*gpu\b.*\bpid\b", re.MULTILINE), Refusal(
-        "is an nvidia-smi pmon log, a table of processes",
-        "Record the GPU itself with nvidia-smi dmon -o DT")),
-    (re.compile(rb"^=+NVSMI LOG=+", re.MULTILINE), Refusal(
-        "is the report of nvidia-smi -q, one moment without a course over time", _GIVE_QUERY)),
-    (re.compile(
-        rb"^(?=.*\b(?:pid|process_name)\b)(?=.*\b(?:used_(?:gpu_)?memory|gpu_uuid)\b).*,",
-        re.MULTILINE), Refusal(
-        "is an nvidia-smi --query-compute-apps log, a table of processes", _GIVE_QUERY)),
-    (re.compile(rb"\AGPUId,TimeStampUs,"), Refusal(
-        "is a sampler's long table of DCGM fields (GPUId, TimeStampUs, ...)", _GIVE_METRICS)),
-    (re.compile(rb"\bRAM \d+/\d+MB\b.*\bGR3D_FREQ\b"), Refusal(
-        "is a tegrastats log of a Jetson", _GIVE_METRICS)),
-    (re.compile(rb"\A\s*Date\s*,\s*GPU (?:Core )?Clock \[MHz\]"), Refusal(
-        "is a GPU-Z sensor log", _GIVE_METRICS)),
-    (re.compile(rb"\A\"(?:Dstat|pcp-dstat)[^\n]*CSV output\""), Refusal(
-        "is a dstat log of the host (processor, disks, network), without GPU metrics",
-        _GIVE_METRICS)),
-    (re.compile(
-        rb"^(?:timestamp,)?gpu,(?:\w+,)*(?:gfx_activity|socket_power)\b", re.MULTILINE), Refusal(
-        "is an amd-smi metric log", _GIVE_METRICS)),
-    (re.compile(rb"^device,.*(?:Temperature \(Sensor|GPU use \(%\))", re.MULTILINE), Refusal(
-        "is a rocm-smi log", _GIVE_METRICS)),
-    (re.compile(rb"\A[\w,]*(?:codecarbon_version|gpu_energy_kwh)\b"), Refusal(
-        "is an energy summary of CodeCarbon", _GIVE_METRICS)),
-    (re.compile(rb"\Atimestamp,(?:\w+,)*\w*watts\b"), Refusal(
-        "is a log of the power of whole machines", _GIVE_METRICS)),
+    (re.compile(rb"\A(?!timestamp,)[\w,]{0,2000}(?:gpu_energy_kwh|total_co2_kg)\b"), Refusal(
+        "is a summary of energy and emissions without any time", _GIVE_METRICS)),
     (re.compile(rb"^-[- ]+$[^\n]*\n.*\bSelf CPU %", re.MULTILINE), Refusal(
         "is the printed table of torch.profiler's key_averages()", _GIVE_TRACE)),
 )  # fmt: skip
@@ -107,10 +81,12 @@ _OBJECTS = (  # keys at the top of a JSON object
     (frozenset({"workload_graph"}), Refusal(
         "is a Chakra execution trace in JSON", f"{_GIVE_TRACE} of the same run")),
     (frozenset({"status", "data"}), Refusal(
-        "is an answer of the Prometheus API", _GIVE_METRICS)),
+        "is an answer of the Prometheus API that holds no samples (perhaps a list of labels)",
+        "Ask /api/v1/query_range for the metrics of the time of the job")),
     (frozenset({"$schema", "profiles"}), Refusal("is a speedscope profile", _GIVE_TRACE)),
     (frozenset({"_runtime", "_timestamp"}), Refusal(
-        "is a Weights & Biases event log", _GIVE_METRICS)),
+        "is a Weights & Biases log of training metrics, without system metrics",
+        "Give wandb-events.jsonl, whose keys begin with system.")),
 )  # fmt: skip
 
 
@@ -126,13 +102,11 @@ def reason(data: bytes) -> Refusal | None:
             return refusal
     head = data[:HEAD_BYTES].removeprefix(_UTF8_MARK)
     start = head.lstrip()[:1]
-    if start == b"{":
-        return _object(data)
-    if start == b"[":
-        return _list(data)
-    if _HTML.match(head):
-        return _page(head)
-    return _text(head)
+    if any(known.sniff(head) for known in METRICS):
+        return None
+    if start in _JSON:
+        return _JSON[start](data)
+    return _page(head) if _HTML.match(head) else _text(head)
 
 
 def _page(head: bytes) -> Refusal:
@@ -145,8 +119,6 @@ def _page(head: bytes) -> Refusal:
 
 
 def _text(head: bytes) -> Refusal | None:
-    if any(known.sniff(head) for known in _METRICS):
-        return None
     for pattern, refusal in _TEXTS:
         if pattern.search(head):
             return refusal
@@ -190,8 +162,6 @@ def _list(data: bytes) -> Refusal | None:
         return Refusal("is a JSON list of plain values", _GIVE_TRACE)
     if "ph" in first:
         return None
-    if {"ram_used", "gpu_usage"} & set(first):
-        return Refusal("is a tegrastats log turned into JSON", _GIVE_METRICS)
     return Refusal("is a JSON list of objects that are no trace events", _GIVE_TRACE)
 
 
@@ -227,3 +197,6 @@ def _skip_blank(text: str, at: int) -> int:
     while text[at] in " \t\r\n":
         at += 1
     return at
+
+
+_JSON = {b"{": _object, b"[": _list}  # by the first character

@@ -5,15 +5,8 @@ from __future__ import annotations
 from typing import Protocol
 
 from maiprof_nb.errors import LoadError
-from maiprof_nb.loading import (
-    dcgm_exporter,
-    dcgmi_dmon,
-    kineto,
-    lookalikes,
-    smi_dmon,
-    smi_query,
-    snapshot,
-)
+from maiprof_nb.loading import kineto, lookalikes, snapshot
+from maiprof_nb.loading.metric_formats import METRICS
 from maiprof_nb.recording import Recording
 
 
@@ -31,7 +24,7 @@ class Format(Protocol):
         ...
 
 
-FORMATS: tuple[Format, ...] = (snapshot, kineto, smi_query, smi_dmon, dcgmi_dmon, dcgm_exporter)
+FORMATS: tuple[Format, ...] = (snapshot, kineto, *METRICS)
 
 
 def read(data: bytes, source: str) -> Recording:
@@ -51,6 +44,6 @@ def read(data: bytes, source: str) -> Recording:
     raise LoadError(
         "is neither a Kineto trace, a CUDA memory snapshot nor a GPU metrics log",
         where=source,
-        remedy="Give a file from torch.profiler, torch.cuda.memory._dump_snapshot, "
-        "nvidia-smi, dcgmi dmon or dcgm-exporter",
+        remedy="Give a file from torch.profiler, torch.cuda.memory._dump_snapshot, nvidia-smi, "
+        "DCGM, Prometheus, rocm-smi, amd-smi, or another sampler named in docs/metrics.md",
     )

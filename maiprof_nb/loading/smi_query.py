@@ -149,21 +149,20 @@ def _drop_broken(section: _Section, dropped: Dropped) -> None:
     """Leave out rows pieced together from two: a cell that is no value of its column."""
     good = np.ones(len(section.rows), dtype=bool)
     for at, (name, unit) in enumerate(zip(section.names, section.units, strict=True)):
-        cells = np.array([row[at] for row in section.rows], dtype=str)
-        if not len(cells):
+        if not section.rows:
             continue
-        distinct, inverse = np.unique(cells, return_inverse=True)
+        distinct, inverse = _metrics.distinct([row[at] for row in section.rows])
         if name == "timestamp":
-            fits = _metrics.local_times(distinct.tolist(), _TIME_FORMATS).notna().to_numpy()
+            fits = _metrics.local_times(distinct, _TIME_FORMATS).notna().to_numpy()
         elif name in ("name", "gpu_name"):
             fits = ~_torn(distinct, np.bincount(inverse))
         elif name == "index":
             fits = np.array([cell.isdecimal() for cell in distinct])
         elif unit:
-            fits = np.array([_is_value_or_missing(str(cell)) for cell in distinct])
-            written = np.array([_metrics.has_unit(str(cell)) for cell in distinct])
+            fits = np.array([_is_value_or_missing(cell) for cell in distinct])
+            written = np.array([_metrics.has_unit(cell) for cell in distinct])
             if written.any() and not _CELSIUS.match(name):  # with units: a bare number is a stump
-                fits &= written | np.isnan([_metrics.number(str(cell)) for cell in distinct])
+                fits &= written | np.isnan([_metrics.number(cell) for cell in distinct])
         else:
             continue
         good &= fits[inverse]
@@ -173,11 +172,11 @@ def _drop_broken(section: _Section, dropped: Dropped) -> None:
     section.events = [event for event, keep in zip(section.events, good, strict=True) if keep]
 
 
-def _torn(names: npt.NDArray[np.str_], counts: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+def _torn(names: Sequence[str], counts: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
     """Names met once that begin like one common name and end like one: two rows run together."""
-    common = [str(name) for name in names[counts >= _COMMON_ROWS]]
+    common = [name for name, n in zip(names, counts.tolist(), strict=True) if n >= _COMMON_ROWS]
     starts, ends = {name[:4] for name in common}, {name[-4:] for name in common}
-    alike = np.array([n[:4] in starts and n[-4:] in ends for n in names.tolist()], dtype=np.bool_)
+    alike = np.array([n[:4] in starts and n[-4:] in ends for n in names], dtype=np.bool_)
     return np.asarray(alike & (counts == 1), dtype=np.bool_)
 
 

@@ -1,18 +1,18 @@
-"""Bytes from a file, folder or URL, unwrapped from compression by content."""
+"""Bytes from a file, folder or URL, unwrapped from compression and archives by content."""
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Iterator
+from itertools import islice
 
 import fsspec
 
 from maiprof_nb.errors import LoadError
+from maiprof_nb.loading import _compression, archives, limits
+from maiprof_nb.loading.archives import Part
+from maiprof_nb.loading.limits import Budget
 from maiprof_nb.recording import Note
 
-GZIP_MAGIC = b"\x1f\x8b"
-MAX_WRAPPINGS = 3
-MAX_BYTES = 32 * 2**30  # a bomb ends here, a 10 M event trace does not
 _CHUNK = 4 * 2**20
 
 
@@ -50,70 +50,52 @@ def _hidden(relative: str) -> bool:
     return any(part.startswith((".", "__MACOSX")) for part in relative.split("/") if part)
 
 
-def content(path_or_url: str) -> tuple[bytes, list[Note]]:
-    """The bytes of one file without its gzip wrappings, and notes on what was odd.
+def open_all(path_or_url: str) -> Iterator[Part]:
+    """What a reader gets of one file: itself without compression, or each member of an archive.
 
-    A cut gzip stream gives what could be unpacked before the cut, with a note.
+    One member is unpacked at a time. What cannot be unpacked is a part with a problem, which
+    `Part.content` raises.
 
     Raises
     ------
     LoadError
-        If the file cannot be read, or unpacks to more than ``MAX_BYTES``.
+        If the file itself cannot be read.
     """
+    data = _stored(path_or_url)
+    yield from archives.parts(data, path_or_url, Budget(path_or_url, len(data)))
+
+
+def content(path_or_url: str) -> tuple[bytes, list[Note]]:
+    """The bytes of one file without its compression, and notes on what was odd.
+
+    A cut stream gives what could be unpacked before the cut, with a note. An archive of one
+    file stands for that file.
+
+    Raises
+    ------
+    LoadError
+        If the file cannot be read, unpacks to more than the limits allow, or is an archive
+        of several files.
+    """
+    found = list(islice(open_all(path_or_url), 2))
+    if len(found) > 1:
+        raise LoadError(
+            "is an archive of several files",
+            where=path_or_url,
+            remedy="Load it whole with maiprof_nb.load, or give one of its files",
+        )
+    return found[0].content(), found[0].notes
+
+
+def _stored(path_or_url: str) -> bytes:
+    """The bytes as they are stored."""
+    most = limits.current().max_bytes
     try:
         with fsspec.open(path_or_url, "rb") as handle:
-            data: bytes = handle.read()
+            size = getattr(handle, "size", None)  # some servers do not say
+            if size is not None and size <= most:
+                return bytes(handle.read())
+            budget = Budget(path_or_url, size or 0)
+            return _compression.joined(iter(lambda: handle.read(_CHUNK), b""), budget)
     except (OSError, ValueError, ImportError) as problem:
         raise LoadError(f"cannot be read ({problem})", where=path_or_url) from problem
-    notes: list[Note] = []
-    for wrapping in range(MAX_WRAPPINGS):
-        if not data.startswith(GZIP_MAGIC):
-            break
-        data, cut = _gunzip(data, path_or_url)
-        if cut:
-            notes.append(
-                Note(
-                    "gzip-cut", f"The compressed data ends early; {len(data)} bytes were unpacked."
-                )
-            )
-        if wrapping:
-            notes.append(Note("gzip-twice", "The file was compressed more than once."))
-    return data, notes
-
-
-def _gunzip(data: bytes, where: str) -> tuple[bytes, bool]:
-    pieces: list[bytes] = []
-    total = 0
-    cut = False
-    for piece in _members(data):
-        if piece is None:
-            cut = True
-            break
-        pieces.append(piece)
-        total += len(piece)
-        if total > MAX_BYTES:
-            raise LoadError(
-                f"unpacks to more than {MAX_BYTES // 2**30} GiB",
-                where=where,
-                remedy="Record fewer steps, or unpack and split the file",
-            )
-    return b"".join(pieces), cut
-
-
-def _members(data: bytes) -> Iterator[bytes | None]:
-    """Unpacked pieces of every gzip member; None where the stream breaks off."""
-    rest = data
-    while rest.startswith(GZIP_MAGIC):
-        unpacker = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
-        feed = rest
-        while not unpacker.eof:
-            try:
-                piece = unpacker.decompress(feed, _CHUNK)
-            except zlib.error:
-                piece = b""
-            feed = unpacker.unconsumed_tail
-            if not piece and not unpacker.eof:
-                yield None
-                return
-            yield piece
-        rest = unpacker.unused_data

@@ -10,7 +10,9 @@ SCHEMA = Schema(
     columns=(
         Column("event", "int64", "position of the event in its file, counted from 0"),
         Column("category", "category", "kind of arrow, e.g. ac2g (launch to device) or fwdbwd"),
-        Column("flow_id", "category", "id shared by the ends of one arrow, as text"),
+        Column(
+            "flow_id", "Int64", "id shared by the ends of one arrow; missing if it is no number"
+        ),
         Column("end", "category", "start, step or finish"),
         Column("ts_ns", "int64", "start, from the recording's time zero", "ns"),
         Column(

@@ -15,7 +15,8 @@ RUN_TIMEOUT_MS = 180_000
 
 def open_notebook(page: Page, server: Server, name: str, *, theme: str = "light") -> None:
     """Open ``name`` of the server's root and wait until its kernel is ready."""
-    page.goto(server.page(f"lab/workspaces/maiprof/tree/{name}"))
+    # Without the reset the tabs of the test before would come back.
+    page.goto(server.page(f"lab/workspaces/maiprof/tree/{name}", reset=""))
     expect(page.locator(".jp-Notebook:visible")).to_be_visible(timeout=60_000)
     # Before this the toolbar says idle too, and running would ask which kernel is wanted.
     expect(page.get_by_role("button", name="| Idle")).to_be_visible(timeout=60_000)

@@ -62,6 +62,10 @@ def voila(
     port = unused_port()
     with written(serve.SETTINGS_FILE, {**serve.settings(ip=IP, port=port), **changes}) as folder:
         env = _environment(home, recording, folder)
+        if recording:
+            env[serve.ROOT_VARIABLE] = serve.kernel_environment(recording, folder)[
+                serve.ROOT_VARIABLE
+            ]
         command = serve.command(notebook)
         with _running(command, env, home, port, alive=serve.STATIC_FILE) as (pid, log):
             yield Server(f"http://{IP}:{port}/", "", notebook.parent, log, pid)

@@ -21,11 +21,15 @@ class Selection:
         All rows of that name.
     row : int, optional
         One row by its id.
+    recording : int, optional
+        Position in ``session.recordings`` of the recording whose row it is: row ids repeat
+        between recordings. None = of any.
     """
 
     table: str
     name: str | None = None
     row: int | None = None
+    recording: int | None = None
 
 
 class LinkState(traitlets.HasTraits):

@@ -32,6 +32,12 @@ def sample_path(name: str) -> str:
     return str(shipped_folder("sample_traces") / name)
 
 
+def sample_name(path: str) -> str:
+    """The name of a shipped recording by its place; empty for any other path."""
+    place = Path(path).resolve() if "://" not in path else None
+    return next((name for name in SAMPLES if Path(sample_path(name)).resolve() == place), "")
+
+
 def default_path() -> str:
     """What the server was started on, or the first sample."""
     return os.environ.get(RECORDING) or sample_path(SAMPLE)
@@ -106,6 +112,8 @@ def allowed(path: str) -> str:
         "the folder with: maiprof serve FOLDER",
     )
     if "://" in path:
+        if ".." not in path and f"{path}/".startswith(f"{root.rstrip('/')}/"):
+            return path
         raise refused
     real = Path(path).resolve()
     if any(real.is_relative_to(place.resolve()) for place in _served(Path(root))):

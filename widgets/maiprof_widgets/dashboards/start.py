@@ -7,6 +7,7 @@ from typing import Any
 
 import ipywidgets
 
+from maiprof_nb.errors import UsageError
 from maiprof_nb.session import Session
 from maiprof_widgets.dashboards import opening
 from maiprof_widgets.dashboards.overview import Overview
@@ -26,15 +27,21 @@ class StartPage(ipywidgets.VBox):
 
     Attributes
     ----------
-    session : Session or None
+    session : Session
         What is open.
+
+    Raises
+    ------
+    UsageError
+        By `session`, while nothing is open.
     """
 
     def __init__(
         self, path: str | None = None, *, view: Callable[[Session], ipywidgets.Widget] = Overview
     ) -> None:
-        self.session: Session | None = None
+        self._session: Session | None = None
         self._view = view
+        self._telling = False
         self._samples = ipywidgets.Dropdown(
             options=[("choose a sample ...", "")]
             + [(words, name) for name, words in opening.SAMPLES.items()],
@@ -63,9 +70,25 @@ class StartPage(ipywidgets.VBox):
         self._path.value = first
         self.open_recording(first)
 
+    @property
+    def session(self) -> Session:
+        """What is open."""
+        if self._session is None:
+            raise UsageError("nothing is open", remedy="Choose a recording on the start page")
+        return self._session
+
     def _on_sample(self, change: Any) -> None:
-        if change["new"]:
+        if change["new"] and not self._telling:
             self.open_recording(opening.sample_path(change["new"]))
+
+    def _tell(self, path: str) -> None:
+        """Both choosers name what is open."""
+        self._path.value = path
+        self._telling = True
+        try:
+            self._samples.value = opening.sample_name(path)
+        finally:
+            self._telling = False
 
     def open_recording(self, path: str) -> None:
         """Load and show a recording; say why where that fails, and keep what is shown."""
@@ -73,16 +96,18 @@ class StartPage(ipywidgets.VBox):
         self.status.value = "<i>Reading ...</i>"
         try:
             with self.status.guard():
-                self.session = opening.open_path(path.strip())
-                self._place.children = (self._view(self.session),)
+                session = opening.open_path(path.strip())
+                self._place.children = (self._view(session),)
+                self._session = session
                 opening.choose(path.strip())
-                self._path.value = path.strip()
+                self._tell(path.strip())
         finally:
             self._open.disabled = False
-        if self.session is None and not self._place.children:
+        if self._session is None and not self._place.children:
             self._place.children = (
                 ipywidgets.HTML(
-                    '<div class="maiprof-empty">Nothing is open. Choose a sample, give the path of '
-                    "a trace, snapshot or metrics file or of a folder of them, or upload files.</div>"
+                    '<div class="maiprof-empty">Nothing is open. Choose a sample, give the path '
+                    "of a trace, snapshot or metrics file or of a folder of them, or upload "
+                    "files.</div>"
                 ),
             )

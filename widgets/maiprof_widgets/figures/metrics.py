@@ -11,19 +11,19 @@ from maiprof_widgets.figures.utilisation import device_name
 # Panels in this order; a counter goes to the first whose names it is among.
 _GROUPS: tuple[tuple[str, frozenset[str]], ...] = (
     (
-        "GPU utilisation (NVML): share of the sample period with any kernel resident",
+        "GPU utilisation (NVML): share of time with a kernel resident",
         frozenset({"utilization.gpu", "DCGM_FI_DEV_GPU_UTIL", "sm", "GPUTL"}),
     ),
     (
-        "SM activity (DCGM): mean share of SMs with a warp",
+        "SM activity (DCGM): share of SMs with a warp",
         frozenset({"DCGM_FI_PROF_SM_ACTIVE", "SMACT"}),
     ),
     (
-        'SM occupancy (DCGM): resident warps of the most possible; MAIProf\'s "SM utilisation"',
+        'SM occupancy (DCGM): resident warps, MAIProf\'s "SM utilisation"',
         frozenset({"DCGM_FI_PROF_SM_OCCUPANCY", "SMOCC"}),
     ),
     (
-        "Tensor Core activity (DCGM): share of cycles the tensor pipe issues",
+        "Tensor Core activity (DCGM): share of cycles in use",
         frozenset({"DCGM_FI_PROF_PIPE_TENSOR_ACTIVE", "TENSO"}),
     ),
     ("GPU memory used", frozenset({"memory.used", "DCGM_FI_DEV_FB_USED", "fb", "FBUSD"})),
@@ -52,7 +52,8 @@ def metric_panels(series: pd.DataFrame, everything: pd.DataFrame) -> list[Panel]
         if keys.empty:
             continue
         unit = str(keys["unit"].iloc[0])
-        curves = tuple(_curve(series, *key) for key in keys.itertuples(index=False))
+        several = len(set(keys["counter"])) > 1
+        curves = tuple(_curve(series, *key, named=several) for key in keys.itertuples(index=False))
         made.append(
             Panel(
                 title,
@@ -66,10 +67,9 @@ def metric_panels(series: pd.DataFrame, everything: pd.DataFrame) -> list[Panel]
     return made
 
 
-def _curve(series: pd.DataFrame, device: object, counter: str, unit: str) -> Curve:
+def _curve(series: pd.DataFrame, device: object, counter: str, unit: str, *, named: bool) -> Curve:
     same_device = series["device"].isna() if pd.isna(device) else series["device"] == device
     rows = series[same_device & (series["counter"] == counter)]
     values = rows["value"].to_numpy() * _PERCENT.get(str(unit), 1.0)
-    return Curve(
-        f"{device_name(device)} {escaping.text(counter)}", rows["ts_ns"].to_numpy(), values
-    )
+    name = f"{device_name(device)} {escaping.text(counter)}" if named else device_name(device)
+    return Curve(name, rows["ts_ns"].to_numpy(), values)

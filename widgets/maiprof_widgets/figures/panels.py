@@ -20,6 +20,7 @@ _SIGNS = {
 }
 _MAX_KEYS = 4
 _SPACE_PX, _TOP_PX, _BOTTOM_PX = 34, 30, 46
+_EMPTY_PX = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +52,8 @@ def time_scale(span_ns: int) -> TimeScale:
 class Curve:
     """One line of a panel, in session ns and the panel's unit.
 
-    ``style`` is ``area``, ``line``, ``dash`` or ``segments`` (pairs of points with gaps).
+    ``style`` is ``area``, ``line``, ``dash``, ``segments`` (pairs of points with gaps) or
+    ``heat``: one row of colour for each name in ``text``, where ``values`` has a row each.
     """
 
     name: str
@@ -75,6 +77,21 @@ class Panel:
     empty: str = "nothing recorded"
     ticks: dict[float, str] = field(default_factory=dict)
 
+    @property
+    def is_empty(self) -> bool:
+        """Nothing to draw in any curve."""
+        return not any(len(curve.ts_ns) for curve in self.curves)
+
+    @property
+    def heat(self) -> bool:
+        """Rows of colour instead of curves."""
+        return any(curve.style == "heat" for curve in self.curves)
+
+    @property
+    def shown_px(self) -> int:
+        """Height: a sentence needs less than curves."""
+        return _EMPTY_PX if not self.curves else self.height_px
+
 
 def panels_figure(
     panels: list[Panel], *, window: TimeWindow, scale: TimeScale, dark: bool
@@ -93,16 +110,16 @@ def panels_figure(
         Dark or light ground.
     """
     colours = theme(dark=dark)
-    total = _TOP_PX + sum(p.height_px + _SPACE_PX for p in panels) - _SPACE_PX + _BOTTOM_PX
+    total = _TOP_PX + sum(p.shown_px + _SPACE_PX for p in panels) - _SPACE_PX + _BOTTOM_PX
     plot = total - _TOP_PX - _BOTTOM_PX
     figure = go.Figure(layout=layout(dark=dark))
     top = 1.0
     for number, panel in enumerate(panels, start=1):
-        bottom = max(0.0, top - panel.height_px / plot)
+        bottom = max(0.0, top - panel.shown_px / plot)
         _add_axis(figure, panel, number, (bottom, top), colours)
         for position, curve in enumerate(panel.curves):
             default = colours.series[position % len(colours.series)]
-            figure.add_trace(_trace(curve, number, scale, curve.colour or default))
+            figure.add_trace(_trace(curve, number, scale, curve.colour or default, panel))
         top = bottom - _SPACE_PX / plot
     figure.update_layout(
         height=total,
@@ -115,8 +132,11 @@ def panels_figure(
             "anchor": "free",
             "position": 0.0,
             "exponentformat": "none",
-            "hoverformat": ".6~f",
-            "ticksuffix": "",
+            "unifiedhovertitle": {"text": f"%{{x:.6~f}} {scale.unit}"},
+            "spikecolor": colours.faint,
+            "spikethickness": 1,
+            "spikedash": "dot",
+            "nticks": 12,
         },
     )
     return figure
@@ -125,6 +145,9 @@ def panels_figure(
 def panel_title(panel: Panel, series: tuple[str, ...]) -> str:
     """The panel's title with the key to its curves, in their colours."""
     named = [c for c in panel.curves if c.style != "segments"]
+    if panel.heat and panel.bounds:
+        most = f"{panel.bounds[1]:g} {panel.unit}"
+        return f"<b>{panel.title}</b>&nbsp;&nbsp; none (clear) to {most} (full colour)"
     keys = [
         f'<span style="color:{curve.colour or series[i % len(series)]}">'
         f"{_SIGNS[curve.style]} {curve.name}</span>"
@@ -145,10 +168,16 @@ def points(curve: Curve, scale: TimeScale) -> dict[str, Floats | tuple[str, ...]
     if curve.style == "segments":
         data["x"] = np.where(np.isnan(curve.values), np.nan, data["x"])
         data["text"] = curve.text
+    elif curve.style == "heat":
+        data |= {"y": curve.text, "z": curve.values}
     return data
 
 
-def _trace(curve: Curve, number: int, scale: TimeScale, colour: str) -> go.Scatter:
+def _trace(
+    curve: Curve, number: int, scale: TimeScale, colour: str, panel: Panel
+) -> go.Scatter | go.Heatmap:
+    if curve.style == "heat":
+        return _heat(curve, number, scale, colour, panel)
     area = curve.style == "area"
     segments = curve.style == "segments"
     return go.Scatter(
@@ -165,14 +194,33 @@ def _trace(curve: Curve, number: int, scale: TimeScale, colour: str) -> go.Scatt
         fill="tozeroy" if area else None,
         fillcolor=_faded(colour) if area else None,
         connectgaps=False,
-        hovertemplate="%{text}<extra></extra>" if segments else "%{y:.4~g}",
+        hovertemplate="%{text}<extra></extra>" if segments else f"%{{y:.4~g}} {panel.unit}",
         hoverinfo="skip" if segments and not curve.text else None,
     )
 
 
-def _faded(colour: str) -> str:
+def _heat(curve: Curve, number: int, scale: TimeScale, colour: str, panel: Panel) -> go.Heatmap:
+    return go.Heatmap(
+        **points(curve, scale),
+        name=curve.name,
+        yaxis="y" if number == 1 else f"y{number}",
+        colorscale=heat_colours(colour),
+        zmin=0,
+        zmax=panel.bounds[1] if panel.bounds else None,
+        ygap=1,
+        showscale=False,
+        hovertemplate=f"%{{y}}: %{{z:.3~g}} {panel.unit}<extra></extra>",
+    )
+
+
+def heat_colours(colour: str) -> list[tuple[float, str]]:
+    """From the page's ground to a colour."""
+    return [(0.0, _faded(colour, 0.0)), (1.0, _faded(colour, 1.0))]
+
+
+def _faded(colour: str, share: float = 0.28) -> str:
     red, green, blue = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
-    return f"rgba({red},{green},{blue},0.28)"
+    return f"rgba({red},{green},{blue},{share})"
 
 
 def _add_axis(
@@ -192,10 +240,17 @@ def _add_axis(
         "zerolinecolor": grid,
         "fixedrange": True,
         "title": {"text": panel.unit, "font": {"size": 11, "color": faint}},
+        "tickfont": {"size": 11, "color": faint},
+        "automargin": False,
+        "exponentformat": "none",
+        "separatethousands": True,
         "rangemode": "tozero",
         "nticks": 4,
     }
-    if panel.bounds:
+    if panel.heat:
+        axis |= {"autorange": "reversed", "title": None, "nticks": None, "showgrid": False}
+        axis |= {"tickmode": "linear", "dtick": max(1, len(panel.curves[0].text) // 16)}
+    elif panel.bounds:
         axis["range"] = panel.bounds
     if panel.ticks:
         axis |= {
@@ -216,13 +271,18 @@ def _add_axis(
         showarrow=False,
         font={"size": 12.5},
     )
-    if not any(len(curve.ts_ns) for curve in panel.curves):
+    if not panel.curves:
+        figure.update_layout({key: {"visible": False}})
+    if panel.is_empty:
         figure.add_annotation(
+            name=f"empty {number}",
             text=panel.empty,
             xref="paper",
             yref="paper",
-            x=0.5,
-            y=sum(domain) / 2,
+            x=0,
+            y=domain[1],
+            xanchor="left",
+            yanchor="top",
             showarrow=False,
             font={"color": faint},
         )

@@ -24,8 +24,8 @@ def phases_figure(found: pd.DataFrame, *, dark: bool) -> go.Figure:
     names = found["phase"].astype("str").tolist()[::-1]
     bars = (
         ("Host time (s)", found["host_ns"] / 1e9, colours.series[0]),
-        ("Device time it launched (s)", found["device_ns"] / 1e9, colours.series[1]),
-        ("Pieces of device work launched", found["kernels"], colours.series[2]),
+        ("Device time launched (s)", found["device_ns"] / 1e9, colours.series[1]),
+        ("Launches of device work", found["kernels"], colours.series[2]),
     )
     for column, (title, values, colour) in enumerate(bars, start=1):
         shown = values.to_numpy(dtype="float64")[::-1]
@@ -41,6 +41,16 @@ def phases_figure(found: pd.DataFrame, *, dark: bool) -> go.Figure:
         )
         figure.update_xaxes(title={"text": title}, rangemode="tozero", row=1, col=column)
     figure.update_layout(layout(dark=dark))
-    figure.update_xaxes(gridcolor=colours.grid, zerolinecolor=colours.grid)
-    figure.update_layout(showlegend=False, height=260, hovermode="closest", margin={"l": 96})
+    small = {"size": 11, "color": colours.faint}
+    figure.update_xaxes(
+        gridcolor=colours.grid,
+        zerolinecolor=colours.grid,
+        tickfont=small,
+        title_font={"size": 11.5},
+        nticks=5,
+        ticks="",
+        exponentformat="none",
+        separatethousands=True,
+    )
+    figure.update_layout(showlegend=False, height=260, hovermode="closest", margin={"l": 110})
     return figure

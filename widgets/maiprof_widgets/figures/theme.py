@@ -10,6 +10,10 @@ from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
+# The same as in memory.js (its padding and margins), so that the time axes stand in line.
+LEFT_PX, RIGHT_PX = 70, 22
+_CLEAR = "rgba(0,0,0,0)"  # the page's own ground shows
+
 
 @dataclass(frozen=True, slots=True)
 class Theme:
@@ -58,16 +62,24 @@ def layout(*, dark: bool) -> go.Layout:
         "zerolinecolor": colours.grid,
         "tickcolor": colours.grid,
         "ticks": "outside",
+        "automargin": False,
+        "tickfont": {"size": 11, "color": colours.faint},
+        "title": {"font": {"size": 11.5}},
     }
     return go.Layout(
-        paper_bgcolor=colours.ground,
-        plot_bgcolor=colours.ground,
+        paper_bgcolor=_CLEAR,
+        plot_bgcolor=_CLEAR,
         font={"color": colours.text, "size": 12, "family": "system-ui, sans-serif"},
-        margin={"l": 64, "r": 16, "t": 28, "b": 44},
+        margin={"l": LEFT_PX, "r": RIGHT_PX, "t": 28, "b": 44},
+        modebar={"bgcolor": _CLEAR, "color": colours.faint, "activecolor": colours.text},
         xaxis=axis,
         yaxis=axis,
         legend={"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 1, "xanchor": "right"},
         hovermode="x unified",
-        hoverlabel={"bgcolor": colours.ground, "font": {"color": colours.text}},
+        hoverlabel={
+            "bgcolor": colours.ground,
+            "bordercolor": colours.grid,
+            "font": {"color": colours.text, "size": 12},
+        },
         dragmode="zoom",
     )

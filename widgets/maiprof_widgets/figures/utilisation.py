@@ -10,6 +10,8 @@ from maiprof_nb import units
 from maiprof_widgets import escaping
 from maiprof_widgets.figures.panels import Curve, Panel
 
+_MANY_DEVICES, _MANY_HOSTS = 2, 1  # more than so many lie over one another: rows of colour
+_ROW_PX, _LEAST_PX, _MOST_PX = 17, 60, 420
 _STEPS_AT, _MARKS_AT, _STAGGER = 0.9, 0.0, 0.45  # neighbouring steps at two heights
 
 
@@ -25,9 +27,11 @@ def gpu_panel(use: pd.DataFrame, measured: pd.DataFrame) -> Panel:
     """
     rows = use[use["what"] == "gpu"]
     groups = list(rows.groupby("series", sort=False))
+    if len(groups) > _MANY_DEVICES:
+        return _heat_panel("GPU: share of time with any work, one row a device", "%", groups, 100)
     style = "area" if len(groups) == 1 else "line"
     curves = [
-        Curve(f"{label} busy (trace)", r["ts_ns"].to_numpy(), r["value"].to_numpy() * 100, style)
+        Curve(f"{label} (trace)", r["ts_ns"].to_numpy(), r["value"].to_numpy() * 100, style)
         for label, r in groups
     ]
     curves += [
@@ -42,7 +46,7 @@ def gpu_panel(use: pd.DataFrame, measured: pd.DataFrame) -> Panel:
         )
     ]
     return Panel(
-        "GPU: share of time with any work on the device",
+        "GPU: share of time with any work",
         "%",
         tuple(curves),
         height_px=150,
@@ -58,21 +62,51 @@ def device_name(name: object) -> str:
 
 def host_panel(use: pd.DataFrame) -> Panel:
     """Threads inside recorded events."""
+    hosts = list(use[use["what"] == "framework"].groupby("series", sort=False))
+    if len(hosts) > _MANY_HOSTS:
+        title = "CPU: threads in operators and launch calls, one row a rank (not CPU utilisation)"
+        return _heat_panel(title, "threads", hosts, None)
     curves = []
     for what, style, words in (
         ("framework", "area", "in operators and launch calls"),
         ("recorded", "line", "in any recorded event"),
     ):
-        for label, rows in use[use["what"] == what].groupby("series", sort=False):
-            name = f"{label} threads {words}"
-            curves.append(Curve(name, rows["ts_ns"].to_numpy(), rows["value"].to_numpy(), style))
+        for _, rows in use[use["what"] == what].groupby("series", sort=False):
+            curves.append(Curve(words, rows["ts_ns"].to_numpy(), rows["value"].to_numpy(), style))
     return Panel(
-        "CPU: recorded host activity (not CPU utilisation)",
+        "CPU: threads at work as recorded (not CPU utilisation)",
         "threads",
         tuple(curves),
         height_px=130,
         empty="no host events were recorded: record with ProfilerActivity.CPU",
     )
+
+
+def _heat_panel(
+    title: str, unit: str, groups: list[tuple[object, pd.DataFrame]], highest: float | None
+) -> Panel:
+    """One row of colour a series; all series have the same bins."""
+    scale = 100.0 if unit == "%" else 1.0
+    bins = groups[0][1]
+    edges = np.append(bins["ts_ns"], bins["ts_ns"].iloc[-1:] + bins["dur_ns"].iloc[-1:])
+    values = np.stack([rows["value"].to_numpy() * scale for _, rows in groups])
+    names = _row_names([str(label) for label, _ in groups])
+    return Panel(
+        title,
+        unit,
+        (Curve(title, edges.astype(np.int64), values, "heat", names),),
+        height_px=min(max(_ROW_PX * len(groups), _LEAST_PX), _MOST_PX),
+        bounds=(0, highest or max(1.0, float(np.ceil(values.max(initial=0))))),
+    )
+
+
+def _row_names(labels: list[str]) -> tuple[str, ...]:
+    """Labels as short as they can be told apart: they stand beside the axis."""
+    short = [label.replace(" host", "") for label in labels]
+    ranks = [label.partition(", GPU")[0] for label in short]
+    if len(set(ranks)) == len(ranks):
+        return tuple(ranks)
+    return tuple(label.replace("rank ", "").replace(", GPU ", " / GPU ") for label in short)
 
 
 def marks_panel(
@@ -93,7 +127,8 @@ def marks_panel(
     """
     step_texts = [f"step {row.step}: {units.duration(row.dur_ns)}" for row in steps.itertuples()]
     mark_texts = [
-        f"{chosen}: {row.calls} call{'s' if row.calls > 1 else ''}, {units.duration(row.end_ns - row.ts_ns)}"
+        f"{chosen}: {row.calls} call{'s' if row.calls > 1 else ''}, "
+        f"{units.duration(row.end_ns - row.ts_ns)}"
         for row in marks.itertuples()
     ]
     return Panel(

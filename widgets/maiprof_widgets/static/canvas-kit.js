@@ -96,10 +96,19 @@ export function mix(from, towards, share) {
   return from.map((part, i) => Math.round(part + (towards[i] - part) * share));
 }
 
+/** The colour one sees behind `node`: its own, or that of the first ancestor that has one. */
+function groundOf(node) {
+  for (let at = node; at; at = at.parentElement) {
+    const colour = getComputedStyle(at).backgroundColor;
+    if (colour && !/^(transparent|rgba\(.*,\s*0\))$/.test(colour)) return colour;
+  }
+  return "#ffffff";
+}
+
 /** Colours as they are in force on `root` now. Call again after a theme change. */
 export function themeOf(root) {
   const style = getComputedStyle(root);
-  const background = rgbOf(style.backgroundColor);
+  const background = rgbOf(groundOf(root));
   const dark = background[0] * 0.3 + background[1] * 0.59 + background[2] * 0.11 < 128;
   const named = (name) => style.getPropertyValue(name).trim();
   const hues = HUES[dark ? "dark" : "light"].map(rgbOf);

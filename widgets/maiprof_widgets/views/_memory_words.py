@@ -33,7 +33,7 @@ EMPTY = {
 _FOLDERS = re.compile(r" \([^()]*[/\\]([^/\\()]+:\d+)(?=\)$)")
 _NATIVE = re.compile(r"\(\?\?:0\)$|\.(?:c|cc|cpp|cxx|h|hpp|cu|cuh|pyx):\d+\)$|::.*\(|:0\)$")
 _X_TITLES = {
-    "time": "time since session start",
+    "time": "time from the start of the session",
     "own time": "time since the log's start; its clock is not tied to the session",
     "order": "event number (this log has no times)",
     "state": "one moment: when the snapshot was taken",
@@ -171,8 +171,8 @@ def brief_stack(log: MemoryLog, stack: int) -> list[str]:
 
 
 def short(label: str) -> str:
-    """A frame without the folders of its file."""
-    return _FOLDERS.sub(r" (\1", label)
+    """A frame without the folders of its file, or without a place that says nothing."""
+    return _FOLDERS.sub(r" (\1", label.removesuffix(" (??:0)"))
 
 
 def names(log: MemoryLog, stacks: list[int]) -> list[str]:

@@ -11,6 +11,7 @@ from maiprof_nb.session import Session
 from maiprof_nb.timebase import TimeWindow
 from maiprof_widgets.figures.panels import Panel, axis_range, panels_figure, points, time_scale
 from maiprof_widgets.link import LinkState
+from maiprof_widgets.views._plot import FitView, figure_widget
 from maiprof_widgets.views.status import StatusLine
 
 BINS = 1200
@@ -41,7 +42,7 @@ class CurvesView(ipywidgets.VBox):
         with self.status.guard():
             panels = self.panels(self.shown)
         self.figure = self._widget(panels)
-        super().__init__([self.figure, self.status] if panels else [self.status])
+        super().__init__([FitView(), self.figure, self.status] if panels else [self.status])
         self.add_class("maiprof-curves")
         link.observe(self._on_window, "window")
         link.observe(self._on_dark, "dark")
@@ -62,12 +63,7 @@ class CurvesView(ipywidgets.VBox):
             if panels
             else go.Figure()
         )
-        widget = go.FigureWidget(made)
-        widget._config = {
-            "displaylogo": False,
-            "responsive": True,
-            "modeBarButtonsToRemove": ["lasso2d", "select2d", "autoScale2d"],
-        }
+        widget = figure_widget(made)
         widget.layout.on_change(self._on_range, "xaxis.range", append=True)
         widget.layout.on_change(self._on_autorange, "xaxis.autorange", append=True)
         return widget
@@ -101,9 +97,10 @@ class CurvesView(ipywidgets.VBox):
             self._applying = True
             try:
                 with self.figure.batch_update():
-                    self.figure.layout = made.layout
+                    # updated, not replaced: a new layout would lose who listens to its range
+                    self.figure.update_layout(made.layout)
                     for old, new in zip(self.figure.data, made.data, strict=True):
-                        old.update(line=new.line, fillcolor=new.fillcolor)
+                        old.update(_colours(new))
             finally:
                 self._applying = False
 
@@ -120,6 +117,12 @@ class CurvesView(ipywidgets.VBox):
                     self.figure.layout.xaxis.range = axis_range(window, self.scale)
             finally:
                 self._applying = False
+
+
+def _colours(trace: Any) -> dict[str, Any]:
+    if trace.type == "heatmap":
+        return {"colorscale": trace.colorscale}
+    return {"line": trace.line, "fillcolor": trace.fillcolor}
 
 
 def _same(one: TimeWindow, other: TimeWindow, unit_ns: int) -> bool:

@@ -32,9 +32,9 @@ def _shown(found: pd.DataFrame) -> pd.DataFrame:
             "Function": top["name"],
             "Kind": top["kind"],
             "Threads": top["threads"],
-            "Calls touching a gap": top["calls"],
-            "Own time in gaps (ms)": (top["self_in_gaps_ns"] / 1e6).round(3),
+            "Calls in gaps": top["calls"],
+            "Own time (ms)": (top["self_in_gaps_ns"] / 1e6).round(3),
             "With callees (ms)": (top["total_in_gaps_ns"] / 1e6).round(3),
-            "Own time / idle time (%)": (top["idle_share"] * 100).round(1),
+            "Own / idle time (%)": (top["idle_share"] * 100).round(1),
         }
     )

@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import ipywidgets
+import pandas as pd
 
 from maiprof_nb import units
 from maiprof_nb.analysis._memory_log import memory_devices, memory_log
 from maiprof_nb.analysis.device_activity import breakdown
+from maiprof_nb.analysis.metrics import metric_summary
 from maiprof_nb.analysis.steps import figure_window, steps
 from maiprof_nb.errors import MaiprofError
 from maiprof_nb.session import Session
 from maiprof_widgets import escaping
+from maiprof_widgets.views.status import sentence_of
 
 _BADGE = (
     '<span class="maiprof-badge" title="Made by this project\'s simulator with known truth; '
@@ -25,9 +28,10 @@ class HeaderView(ipywidgets.HTML):
 
     def __init__(self, session: Session) -> None:
         tiles = "".join(_tile(*figure) for figure in _figures(session))
+        name = escaping.shortened(_name(session), 100)
         badge = _BADGE if session.simulated else ""
         super().__init__(
-            f'<div class="maiprof-header"><h2>{escaping.shortened(_name(session), 100)} {badge}</h2>'
+            f'<div class="maiprof-header"><h2>{name} {badge}</h2>'
             f'<div class="maiprof-sub">{escaping.text(_kinds(session))}</div>'
             f'<div class="maiprof-tiles">{tiles}</div></div>'
         )
@@ -38,7 +42,7 @@ def _name(session: Session) -> str:
     """The folder of several files, the file of one."""
     sources = [recording.source.replace("\\", "/") for recording in session.recordings]
     if len(sources) == 1:
-        return sources[0].rsplit("/", 1)[-1]
+        return "/".join(sources[0].split("/")[-2:])
     folder = sources[0].rsplit("/", 1)[0]
     return "/".join(folder.split("/")[-2:])
 
@@ -78,7 +82,7 @@ def _figures(session: Session) -> list[tuple[str, str, str]]:
         try:
             figures.append(make(session))
         except MaiprofError as problem:
-            figures.append((_TITLES[make.__name__], "not answerable", problem.sentence))
+            figures.append((_TITLES[make.__name__], "not answerable", sentence_of(problem)))
     return figures
 
 
@@ -90,14 +94,24 @@ _TITLES = {
 }
 
 
+_SAMPLED_USE = {"utilization.gpu", "sm", "DCGM_FI_DEV_GPU_UTIL", "GPUTL"}
+_SAMPLED_MEMORY = {"memory.used", "DCGM_FI_DEV_FB_USED", "fb", "FBUSD"}
+
+
 def _busy(session: Session) -> tuple[str, str, str]:
+    sampled = _sampled(session, _SAMPLED_USE)
+    if session.table("kernels").empty and len(sampled):
+        value = units.percent(float(sampled["mean"].max()) / 100)
+        note = f"mean of {units.count(sampled['samples'].max())} samples: a kernel was resident"
+        return "GPU utilisation (sampled)", value, note
     found = breakdown(session)
     lowest, highest = found["busy_share"].min(), found["busy_share"].max()
     value = units.percent(lowest)
     if len(found) > 1:
         value = f"{units.percent(lowest)} to {units.percent(highest)}"
     window = figure_window(session)
-    note = f"share of {units.duration(window.window.dur_ns)} ({window.reason}) with any work on the device"
+    span = units.duration(window.window.dur_ns)
+    note = f"share of {span} ({window.reason}) with any work on the device"
     return _TITLES["_busy"], value, note
 
 
@@ -111,12 +125,19 @@ def _steps(session: Session) -> tuple[str, str, str]:
     if found.empty:
         return _TITLES["_steps"], "none marked", "call prof.step() after each step to mark them"
     low, middle, high = (found["dur_ns"].quantile(q) for q in (0.0, 0.5, 1.0))
-    spread = f"{found['step'].nunique()} steps, {units.duration(low)} to {units.duration(high)}"
+    count = found["step"].nunique()
+    counted = f"{count} step{'s' if count > 1 else ''}"
+    spread = f"{counted}, {units.duration(low)} to {units.duration(high)}"
     return _TITLES["_steps"], units.duration(middle), spread
 
 
 def _peak(session: Session) -> tuple[str, str, str]:
     devices = memory_devices(session)
+    sampled = _sampled(session, _SAMPLED_MEMORY)
+    if not devices and len(sampled):
+        most = sampled.loc[sampled["maximum"].idxmax()]
+        value = f"{units.count(most['maximum'])} {most['unit']}"
+        return "GPU memory used (sampled)", value, "most at any sample, all processes together"
     if not devices:
         return _TITLES["_peak"], "not recorded", "record a memory snapshot, or profile_memory=True"
     peaks = []
@@ -125,6 +146,12 @@ def _peak(session: Session) -> tuple[str, str, str]:
         peaks.append((int(held.max(initial=0)), device.label))
     most, label = max(peaks)
     return _TITLES["_peak"], units.size(most), f"most allocated at once on {label}"
+
+
+def _sampled(session: Session, counters: set[str]) -> pd.DataFrame:
+    """Figures of the metrics that go by one of these names."""
+    found = metric_summary(session)
+    return found[found["counter"].isin(counters)]
 
 
 def _tile(title: str, value: str, note: str) -> str:

@@ -193,12 +193,16 @@ class MemoryView(anywidget.AnyWidget):
     def _show_selection(self) -> None:
         chosen = self.link.selection
         found: dict[str, Any] = {}
-        if self._device is not None and chosen is not None and chosen.row is not None:
+        if chosen is not None and chosen.row is not None and self._is_ours(chosen):
             if chosen.table == "allocations":
                 found = words.selected(self._replayed(), chosen.row)
             elif chosen.table == "stacks":
                 found = words.selected_stack(self._replayed(), chosen.row)
         self.selected = found
+
+    def _is_ours(self, chosen: Selection) -> bool:
+        """Row ids repeat between recordings, so one of another recording means nothing here."""
+        return self._device is not None and chosen.recording in (None, self._device.recording)
 
     def _received(self, _widget: Any, content: dict[str, Any], _buffers: Any) -> None:
         answers = {
@@ -258,7 +262,10 @@ class MemoryView(anywidget.AnyWidget):
 
     def _choose(self, content: dict[str, Any]) -> None:
         row = content["row"]
-        self.link.selection = None if row is None else Selection("allocations", row=int(row))
+        chosen = None
+        if row is not None and self._device is not None:
+            chosen = Selection("allocations", row=int(row), recording=self._device.recording)
+        self.link.selection = chosen
 
     def _choose_device(self, content: dict[str, Any]) -> None:
         self._device = self._devices[int(content["device"])]

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import ipywidgets
-import plotly.graph_objects as go
 
 from maiprof_nb.analysis.phases import phases
 from maiprof_nb.session import Session
 from maiprof_widgets.figures.phases import phases_figure
 from maiprof_widgets.link import LinkState
+from maiprof_widgets.views._plot import FitView, figure_widget
 from maiprof_widgets.views.status import StatusLine
 
 
@@ -22,11 +22,16 @@ class PhasesView(ipywidgets.VBox):
         self.status = StatusLine()
         shown: list[ipywidgets.Widget] = []
         with self.status.guard():
-            self.figure = go.FigureWidget(phases_figure(phases(session), dark=link.dark))
-            shown = [self.figure]
+            self.figure = figure_widget(phases_figure(phases(session), dark=link.dark))
+            shown = [FitView(), self.figure]
             link.observe(self._on_dark, "dark")
         super().__init__([*shown, self.status])
+        self.add_class("maiprof-curves")
 
     def _on_dark(self, _change: Any) -> None:
         with self.status.guard():
-            self.figure.layout = phases_figure(phases(self.session), dark=self.link.dark).layout
+            made = phases_figure(phases(self.session), dark=self.link.dark)
+            with self.figure.batch_update():
+                self.figure.update_layout(made.layout)
+                for old, new in zip(self.figure.data, made.data, strict=True):
+                    old.update(marker=new.marker)

@@ -49,7 +49,15 @@ class RankingView(ipywidgets.VBox):
             _shown(self.ranking), text_columns=2, select="single", selected_rows=[]
         )
         self._say()
-        super().__init__([self.caption, self.by, self.table, self.chosen, self.status])
+        shown = [self.caption, self.by, self.table, self.chosen, self.status]
+        if operator_calls(session).empty:
+            shown = [self.status]
+            self.status.show(
+                "No operators were recorded, so there is nothing to rank. Load a trace recorded "
+                "with torch.profiler.profile and ProfilerActivity.CPU.",
+                missing=True,
+            )
+        super().__init__(shown)
         self.add_class("maiprof-ranking")
         self._later = Delayed(self.refresh, _QUIET_S)
         self.table.observe(self._on_row, "selected_rows")
@@ -68,6 +76,7 @@ class RankingView(ipywidgets.VBox):
                 )
             finally:
                 self._updating = False
+            self._describe_chosen()
             self._say()
 
     def _ranked(self) -> pd.DataFrame:
@@ -89,10 +98,7 @@ class RankingView(ipywidgets.VBox):
             "one dear call. Times are as profiled: compare only with other profiled runs."
         )
         if self.ranking.empty:
-            self.status.show(
-                "No operator was recorded in this window. Zoom out, or record with "
-                "ProfilerActivity.CPU."
-            )
+            self.status.show("No operator ran in this window. Zoom out to see some.", missing=True)
 
     def _on_row(self, change: Any) -> None:
         if self._updating:
@@ -109,8 +115,7 @@ class RankingView(ipywidgets.VBox):
 
     def _on_selection(self, _change: Any) -> None:
         with self.status.guard():
-            rows = self._row_of(self.link.selection)
-            self.chosen.value = self._in_words(rows[0]) if rows else ""
+            rows = self._describe_chosen()
             name = self.link.selection.name if self.link.selection is not None else None
             shown = [i for i in self.table.selected_rows if i < len(self.ranking)]
             if [self.ranking["name"].iloc[i] for i in shown] == [name]:
@@ -121,6 +126,12 @@ class RankingView(ipywidgets.VBox):
                     self.table.selected_rows = rows
                 finally:
                     self._updating = False
+
+    def _describe_chosen(self) -> list[int]:
+        """Say the figures of the chosen row; return where it is."""
+        rows = self._row_of(self.link.selection)
+        self.chosen.value = self._in_words(rows[0]) if rows else ""
+        return rows
 
     def _row_of(self, selection: Selection | None) -> list[int]:
         if selection is None or selection.table != "operators" or self.ranking.empty:

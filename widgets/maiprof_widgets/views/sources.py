@@ -24,14 +24,15 @@ def _clocks(session: Session) -> str:
     warning = f", {off} not on the common time axis" if off else ""
     return (
         f"<details{' open' if off else ''}><summary>Sources and clocks: "
-        f"{len(session.clocks)} file(s){warning}</summary><table><thead><tr><th>file</th><th>kind</th>"
-        "<th>rank</th><th>starts at</th><th>alignment</th><th>uncertainty</th></tr></thead>"
+        f"{len(session.clocks)} file(s){warning}</summary><table><thead><tr>"
+        "<th>file</th><th>kind</th><th>rank</th><th>starts at</th><th>alignment</th>"
+        "<th>uncertainty</th></tr></thead>"
         f"<tbody>{rows}</tbody></table></details>"
     )
 
 
 def _clock(row: object) -> str:
-    name = str(row.source).replace("\\", "/").rsplit("/", 1)[-1]  # type: ignore[attr-defined]
+    name = _file_name(str(row.source))  # type: ignore[attr-defined]
     rank = "" if pd.isna(row.rank) else str(row.rank)  # type: ignore[attr-defined]
     known = row.uncertainty_ns  # type: ignore[attr-defined]
     uncertainty = (
@@ -46,13 +47,17 @@ def _clock(row: object) -> str:
     return "<tr>" + "".join(f"<td>{escaping.text(cell)}</td>" for cell in cells) + "</tr>"
 
 
+def _file_name(source: str) -> str:
+    return source.replace("\\", "/").rsplit("/", 1)[-1]
+
+
 def _notes(session: Session) -> str:
     notes = session.notes
     if not notes:
         return "<div>Everything in the files was read as it stands.</div>"
     items = "".join(
         f"<li><code>{escaping.text(note.code)}</code> ({units.count(note.count)}) "
-        f"{escaping.text(session.recordings[number].source.replace(chr(92), '/').rsplit('/', 1)[-1])}: "
+        f"{escaping.text(_file_name(session.recordings[number].source))}: "
         f"{escaping.text(note.text)}</li>"
         for number, note in notes
     )

@@ -9,7 +9,7 @@ from typing import Any
 import anywidget
 import traitlets
 
-from maiprof_widgets.views._static import module
+from maiprof_widgets.views._static import module, styles
 
 CHUNK_BYTES = 4 * 2**20
 MAX_BYTES = 8 * 2**30
@@ -32,6 +32,7 @@ class UploadView(anywidget.AnyWidget):
     """
 
     _esm = module("upload.js")
+    _css = styles("dashboard.css")  # the start page needs it before anything is open
 
     chunk_bytes = traitlets.Int(CHUNK_BYTES).tag(sync=True)
     status = traitlets.Unicode("").tag(sync=True)

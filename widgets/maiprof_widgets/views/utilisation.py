@@ -9,6 +9,7 @@ import pandas as pd
 from maiprof_nb.analysis.metrics import metric_series
 from maiprof_nb.analysis.steps import steps
 from maiprof_nb.analysis.utilisation import instances, utilisation
+from maiprof_nb.errors import NotAnswerableError
 from maiprof_nb.timebase import TimeWindow
 from maiprof_widgets import escaping
 from maiprof_widgets.figures.panels import Panel, panel_title
@@ -30,13 +31,17 @@ class UtilisationView(CurvesView):
         series = metric_series(self.session, window=window, bins=BINS)
         measured = series[series["counter"].isin(_MEASURED_USE) & (series["unit"] == "%")]
         colours = theme(dark=self.link.dark)
-        return [
-            gpu_panel(use, measured),
-            host_panel(use),
-            marks_panel(
-                self._steps(window), self._marks(window), self._chosen, (colours.step, colours.mark)
-            ),
-        ]
+        if use.empty and series.empty:
+            raise NotAnswerableError(
+                "this session holds neither a trace nor GPU metrics, so there is no utilisation",
+                remedy="Load the folder that holds the job's trace (torch.profiler.profile with "
+                "ProfilerActivity.CPU and CUDA) beside this file",
+            )
+        found = [gpu_panel(use, measured), host_panel(use)]
+        if use.empty:
+            return found
+        marks = self._steps(window), self._marks(window)
+        return [*found, marks_panel(*marks, self._chosen, (colours.step, colours.mark))]
 
     @property
     def _chosen(self) -> str | None:
@@ -59,7 +64,10 @@ class UtilisationView(CurvesView):
     def _on_selection(self, _change: Any) -> None:
         self.redraw()
         with self.status.guard():
+            panels = self.panels(self.shown)
+            if len(panels) <= _MARKS:
+                return
             colours = theme(dark=self.link.dark)
-            title = panel_title(self.panels(self.shown)[_MARKS], colours.series)
+            title = panel_title(panels[_MARKS], colours.series)
             with self.figure.batch_update():
                 self.figure.update_annotations(text=title, selector={"name": f"title {_MARKS + 1}"})

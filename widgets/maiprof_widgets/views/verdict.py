@@ -30,7 +30,8 @@ class VerdictView(ipywidgets.HTML):
         except MaiprofError as problem:
             self.verdict = None
             remedy = f"<br>{escaping.text(problem.remedy)}." if problem.remedy else ""
-            shown = f'<div class="maiprof-verdict"><b>Not answerable:</b> {escaping.text(problem.problem)}.{remedy}</div>'
+            why = f"<b>Not answerable:</b> {escaping.text(problem.problem)}.{remedy}"
+            shown = f'<div class="maiprof-verdict">{why}</div>'
         super().__init__(shown)
         self.layout.width = "100%"
 
@@ -45,8 +46,9 @@ def _shown(verdict: Verdict) -> str:
         if reserved
         else ""
     )
+    question = f'<div class="maiprof-sub">{escaping.text(verdict.question)}</div>'
     return (
-        f'<div class="maiprof-verdict"><div class="maiprof-sub">{escaping.text(verdict.question)}</div>'
+        f'<div class="maiprof-verdict">{question}'
         f'<b class="maiprof-figure">{escaping.text(verdict.figure)}</b>'
         f"<div>{escaping.text(verdict.meaning)}</div>{attempt}{trust}</div>"
     )

@@ -1,0 +1,41 @@
+"""A view that is made when someone opens it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import ipywidgets
+
+
+class FoldedView(ipywidgets.VBox):
+    """A button with a title; the view appears beneath it.
+
+    Parameters
+    ----------
+    title : str
+        What the view shows.
+    make : callable
+        Makes the view at the first opening: a hidden plot could not learn its width.
+    opened : bool
+        Open from the start.
+    """
+
+    def __init__(
+        self, title: str, make: Callable[[], ipywidgets.Widget], *, opened: bool = False
+    ) -> None:
+        self._title, self._make = title, make
+        self._view: ipywidgets.Widget | None = None
+        self.button = ipywidgets.ToggleButton(value=opened, layout={"width": "auto"})
+        super().__init__([self.button])
+        self.add_class("maiprof-folded")
+        self.button.observe(lambda _change: self._show(), "value")
+        self._show()
+
+    def _show(self) -> None:
+        opened = self.button.value
+        sign = "\N{BLACK DOWN-POINTING SMALL TRIANGLE}"
+        closed_sign = "\N{BLACK RIGHT-POINTING SMALL TRIANGLE}"
+        self.button.description = f"{sign if opened else closed_sign} {self._title}"
+        if opened and self._view is None:
+            self._view = self._make()
+        self.children = [self.button, self._view] if opened else [self.button]
