@@ -44,8 +44,9 @@ _HTA = """
 import logging, warnings
 warnings.simplefilter("ignore"); logging.disable(logging.CRITICAL)
 from hta.common.trace_parser import parse_trace_dataframe
+from hta.configs.parser_config import ParserConfig
 start()
-kept = parse_trace_dataframe(PATH)
+kept = parse_trace_dataframe(PATH, ParserConfig.get_default_cfg())
 """
 _FRAME = """
 import json, resource, time
@@ -61,7 +62,9 @@ print(json.dumps({{"cpu_s": time.process_time() - cpu, "wall_s": time.perf_count
 """
 
 
-def measured(body: str, path: Path, *, python: str = sys.executable, cache: str = "off") -> dict[str, float]:
+def measured(
+    body: str, path: Path, *, python: str = sys.executable, cache: str = "off"
+) -> dict[str, float]:
     """One measurement in a process of its own."""
     program = _FRAME.format(path=str(path), body=body)
     env = {**os.environ, "MAIPROF_CACHE": cache}

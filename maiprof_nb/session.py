@@ -68,6 +68,7 @@ class Session:
         self.epoch_ns, self.placements = _place(self.recordings)
         self.selected_window: TimeWindow | None = None
         self.selected_ranks: tuple[int, ...] | None = None
+        self._unselected: Session | None = None
 
     def select(
         self,
@@ -95,6 +96,7 @@ class Session:
         part = Session.__new__(Session)
         part.recordings, part.epoch_ns = self.recordings, self.epoch_ns
         part.placements = self.placements
+        part._unselected = self.whole
         part.selected_ranks = self.selected_ranks
         part.selected_window = self.selected_window
         if ranks is not None:
@@ -120,6 +122,11 @@ class Session:
                 remedy=f"Steps here: {sorted(set(table['step'])) or 'none'}",
             )
         return TimeWindow(int(found["ts_ns"].min()), int((found["ts_ns"] + found["dur_ns"]).max()))
+
+    @property
+    def whole(self) -> Session:
+        """The session without any selection."""
+        return self._unselected or self
 
     @cached_property
     def ranks(self) -> list[int]:

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 _TIMES = ("ts_ns", "end_ns")
 
 
-def connect(recordings: Sequence[Recording], offsets_ns: Sequence[int]) -> duckdb.DuckDBPyConnection:
+def connect(
+    recordings: Sequence[Recording], offsets_ns: Sequence[int]
+) -> duckdb.DuckDBPyConnection:
     """A DuckDB connection in which every table of the recordings is a view.
 
     Parameters
@@ -47,7 +49,8 @@ def connect(recordings: Sequence[Recording], offsets_ns: Sequence[int]) -> duckd
             if name in recording.tables:
                 held = f"held_{name}_{number}"
                 connection.register(held, _arrow(recording, name))
-                parts.append(_select(held, number, recording.rank, offsets_ns[number], schema.column_names))
+                offset_ns = offsets_ns[number]
+                parts.append(_select(held, number, recording.rank, offset_ns, schema.column_names))
         if not parts:
             held = f"held_{name}"
             connection.register(held, to_arrow(schema.empty()))
@@ -82,12 +85,11 @@ def _arrow(recording: Recording, name: str) -> pa.Table:
     return lying(name) if lying is not None else to_arrow(recording.tables[name])
 
 
-def _select(
-    held: str, number: int, rank: int | None, offset_ns: int, columns: list[str]
-) -> str:
+def _select(held: str, number: int, rank: int | None, offset_ns: int, columns: list[str]) -> str:
     named = ", ".join(_column(column, offset_ns) for column in columns)
     shown_rank = "NULL" if rank is None else str(int(rank))
-    return f"SELECT {number} AS recording, CAST({shown_rank} AS BIGINT) AS rank, {named} FROM {held}"
+    keys = f"{number} AS recording, CAST({shown_rank} AS BIGINT) AS rank"
+    return f"SELECT {keys}, {named} FROM {held}"  # noqa: S608 - names of our own schemas
 
 
 def _column(name: str, offset_ns: int) -> str:

@@ -13,11 +13,19 @@ from pathlib import Path
 from maiprof_nb.collection.simulation import LEAK, SCENARIOS, Scenario, recording_files, simulate
 
 HERE = Path(__file__).resolve().parent
+TRUTH = "truth.json"
 
 
 def folder(scenario: Scenario) -> Path:
     """Where the recording of a scenario lies."""
     return HERE / scenario.name if scenario == LEAK else HERE / "case_study" / scenario.name
+
+
+def place(scenario: Scenario, name: str) -> Path:
+    """Where a file goes: the truth is no part of the recording, and lies apart."""
+    if name == TRUTH:
+        return HERE / "truth" / f"{scenario.name}.json"
+    return folder(scenario) / name
 
 
 def content(data: bytes) -> bytes:
@@ -28,21 +36,21 @@ def content(data: bytes) -> bytes:
 def differences(scenario: Scenario) -> list[str]:
     """Files that are missing or do not hold what the simulator makes."""
     made = recording_files(simulate(scenario))
-    there = folder(scenario)
+    places = {place(scenario, name): data for name, data in made.items()}
     return [
-        str((there / name).relative_to(HERE))
-        for name, data in made.items()
-        if not (there / name).is_file() or content((there / name).read_bytes()) != content(data)
+        str(path.relative_to(HERE))
+        for path, data in places.items()
+        if not path.is_file() or content(path.read_bytes()) != content(data)
     ]
 
 
 def write(scenario: Scenario) -> None:
     """Write the recording of a scenario."""
-    there = folder(scenario)
-    there.mkdir(parents=True, exist_ok=True)
     for name, data in recording_files(simulate(scenario)).items():
-        (there / name).write_bytes(data)
-        print(f"{(there / name).relative_to(HERE)}: {len(data):,} bytes")
+        path = place(scenario, name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+        print(f"{path.relative_to(HERE)}: {len(data):,} bytes")
 
 
 def main() -> int:

@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+# Tests are about reading; those about the cache turn it on for themselves.
+os.environ["MAIPROF_CACHE"] = "off"
+
 REPOSITORY = Path(__file__).parents[1]
 CORPUS = Path(os.environ.get("MAIPROF_CORPUS", REPOSITORY.parent / "shared" / "corpus"))
 

@@ -30,7 +30,8 @@ def metric_series(
     before = samples["ts_ns"] < shown.start_ns
     after = samples["ts_ns"] > shown.end_ns
     inside = samples[~before & ~after]
-    inside = inside.assign(bin=(inside["ts_ns"] - shown.start_ns) // width)
+    place = (inside["ts_ns"] - shown.start_ns) // width
+    inside = inside.assign(bin=place.clip(upper=max(bins, 1) - 1))
     by = inside.groupby([*_SERIES, "bin"], observed=True, dropna=False)["value"]
     kept = [by.idxmin(), by.idxmax()]
     for outside, place in ((before, -1), (after, 0)):  # the nearest sample on either side

@@ -22,8 +22,9 @@ def functions_in_gaps(session: Session) -> pd.DataFrame:
         One row a function and kind: ``name``, ``kind`` (python, operator, range, launch),
         ``threads`` (how many ran it), ``calls`` (that touch a gap), ``self_in_gaps_ns``
         (its own time inside gaps, summed over threads), ``total_in_gaps_ns`` (with what it
-        calls), ``idle_share`` (own time over the idle time; above 1 where several threads
-        are in the function at once). Most own time first.
+        calls), ``loop_in_gaps_ns`` (the same on threads that launch device work, so without
+        workers that only prepare), ``idle_share`` (own time over the idle time; above 1 where
+        several threads are in the function at once). Most own time first.
 
     Raises
     ------
@@ -38,7 +39,10 @@ def functions_in_gaps(session: Session) -> pd.DataFrame:
     idle = _all_idle(session)
     calls = _host_calls(session)
     if calls.empty:
-        return _grouped(calls.assign(lane=0, self_in_gaps_ns=0, total_in_gaps_ns=0), 1)
+        nothing = dict.fromkeys(
+            ("lane", "self_in_gaps_ns", "total_in_gaps_ns", "loop_in_gaps_ns"), 0
+        )
+        return _grouped(calls.assign(**nothing), 1)
     start = calls["ts_ns"].to_numpy(np.int64)
     end = start + calls["dur_ns"].to_numpy(np.int64)
     lane = (
@@ -52,7 +56,13 @@ def functions_in_gaps(session: Session) -> pd.DataFrame:
     has = parent >= 0
     np.add.at(callees, parent[has], inside[has])
     own = np.maximum(inside - callees, 0)  # callees that overlap one another count twice
-    calls = calls.assign(lane=lane, self_in_gaps_ns=own, total_in_gaps_ns=inside)
+    launching = np.isin(lane, lane[(calls["kind"] == "launch").to_numpy()])
+    calls = calls.assign(
+        lane=lane,
+        self_in_gaps_ns=own,
+        total_in_gaps_ns=inside,
+        loop_in_gaps_ns=np.where(launching, inside, 0),
+    )
     return _grouped(calls[inside > 0], max(idle.length_ns, 1))
 
 
@@ -97,6 +107,7 @@ def _grouped(calls: pd.DataFrame, idle_ns: int) -> pd.DataFrame:
         calls=("name", "size"),
         self_in_gaps_ns=("self_in_gaps_ns", "sum"),
         total_in_gaps_ns=("total_in_gaps_ns", "sum"),
+        loop_in_gaps_ns=("loop_in_gaps_ns", "sum"),
     ).reset_index()
     found["idle_share"] = found["self_in_gaps_ns"] / idle_ns
     return found.sort_values("self_in_gaps_ns", ascending=False, ignore_index=True)

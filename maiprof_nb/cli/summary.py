@@ -6,10 +6,13 @@ import argparse
 import json
 from typing import Any
 
+import pandas as pd
+
 from maiprof_nb import load, units
 from maiprof_nb.errors import MaiprofError
 from maiprof_nb.recording import Recording
 from maiprof_nb.session import Session
+from maiprof_nb.trust import checks
 
 
 def add_parser(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -24,17 +27,31 @@ def run(options: argparse.Namespace) -> int:
     """Print one summary a path; 2 if any path could not be read."""
     failed = False
     for path in options.paths:
-        found = _summary(path)
+        found, faults = _summary(path, with_checks=not options.json)
         failed = failed or "error" in found
-        print(json.dumps(found) if options.json else _printable(_in_words(found)))
+        print(json.dumps(found) if options.json else _printable(_in_words(found, faults)))
     return 2 if failed else 0
 
 
-def _summary(path: str) -> dict[str, Any]:
+def _summary(path: str, *, with_checks: bool) -> tuple[dict[str, Any], list[tuple[Any, str]]]:
+    """What the JSON says, and for people the failed checks with the number of their recording."""
     try:
         session = load(path)
     except MaiprofError as problem:
-        return {"source": path, "error": problem.sentence}
+        return {"source": path, "error": problem.sentence}, []
+    return _contents(path, session), _faults(session) if with_checks else []
+
+
+def _faults(session: Session) -> list[tuple[Any, str]]:
+    found = checks(session)
+    failed = found[found["outcome"] == "failed"]
+    return [
+        (None if recording is pd.NA else recording, f"check failed ({name}): {reason}")
+        for recording, name, reason in failed[["recording", "id", "reason"]].itertuples(index=False)
+    ]
+
+
+def _contents(path: str, session: Session) -> dict[str, Any]:
     return {
         "source": path,
         "recordings": [_recording(recording) for recording in session.recordings],
@@ -63,7 +80,7 @@ def _recording(recording: Recording) -> dict[str, Any]:
     }
 
 
-def _in_words(found: dict[str, Any]) -> str:
+def _in_words(found: dict[str, Any], faults: list[tuple[Any, str]]) -> str:
     if "error" in found:
         return f"{found['source']}\n  cannot be read: {found['error']}"
     lines = [
@@ -71,7 +88,8 @@ def _in_words(found: dict[str, Any]) -> str:
         f"  {len(found['recordings'])} recording(s), {units.duration(found['span_ns'])}, "
         f"{found['steps']} steps, ranks {', '.join(map(str, found['ranks'])) or 'not stated'}",
     ]
-    for one in found["recordings"]:
+    lines += [f"  {fault}" for recording, fault in faults if recording is None]
+    for number, one in enumerate(found["recordings"]):
         rank = "" if one["rank"] is None else f", rank {one['rank']}"
         lines.append(f"  {one['kind']}{rank}: {one['source']}")
         rows = [f"{units.count(n)} {name}" for name, n in one["tables"].items() if n]
@@ -79,6 +97,7 @@ def _in_words(found: dict[str, Any]) -> str:
         lines += [
             f"    note ({note['code']}, {note['count']}): {note['text']}" for note in one["notes"]
         ]
+        lines += [f"    {fault}" for recording, fault in faults if recording == number]
     return "\n".join(lines)
 
 

@@ -55,7 +55,7 @@ def metrics_verdict(session: Session) -> Verdict:
         meaning=_meaning(occupancy, tensor, memory),
         attempt=_attempt(tensor, memory),
         evidence=summary,
-        reservations=reservations(session),
+        reservations=reservations(session, "metrics"),
     )
 
 

@@ -63,17 +63,20 @@ def python_verdict(session: Session) -> Verdict:
         )
     users = found[(found["kind"] == "python") & ~found["name"].str.contains(_NOT_THE_USERS)]
     own = users.sort_values("self_in_gaps_ns", ascending=False)
-    within = users.sort_values("total_in_gaps_ns", ascending=False)
     if own.empty or own["self_in_gaps_ns"].iloc[0] == 0:
         return _without_python(session, found, idle_ns)
     top = own.iloc[0]
-    caller = _telling_caller(within, top["name"])
+    caller = _telling(users, "total_in_gaps_ns", top["name"])
+    waiting = _telling(users, "loop_in_gaps_ns", top["name"])
     figure = (
         f"While the GPU was idle ({units.duration(idle_ns)}), {_name(top['name'])} took most: "
         f"{units.duration(top['self_in_gaps_ns'])} of its own, summed over "
-        f"{top['threads']} thread(s)" + (f", called from {caller}" if caller else "") + "."
+        f"{top['threads']} thread(s)"
+        + (f", called from {caller}" if caller else "")
+        + (f", while the training loop was in {waiting}" if waiting not in {"", caller} else "")
+        + "."
     )
-    loading = _LOADING.search(str(top["name"])) or _LOADING.search(caller)
+    loading = _LOADING.search(f"{top['name']} {caller} {waiting}")
     scattered = top["self_in_gaps_ns"] < _TELLING_SHARE * idle_ns
     return _verdict(
         session, figure, found, _INPUT if loading else _SCATTERED if scattered else _OTHER
@@ -99,13 +102,14 @@ def _verdict(session: Session, figure: str, found: pd.DataFrame, words: tuple[st
         meaning=words[0],
         attempt=words[1],
         evidence=found.head(20),
-        reservations=reservations(session),
+        reservations=reservations(session, "gaps", "python-in-gaps"),
     )
 
 
-def _telling_caller(within: pd.DataFrame, top: str) -> str:
-    """The user's function, other than the top one, that holds most of the gaps and loads data."""
-    others = within[(within["name"] != top) & within["name"].str.contains(_LOADING)]
+def _telling(users: pd.DataFrame, column: str, top: str) -> str:
+    """The user's function, other than the top one, that loads data and holds most of a column."""
+    others = users[(users["name"] != top) & users["name"].str.contains(_LOADING)]
+    others = others[others[column] > 0].sort_values(column, ascending=False)
     return _name(str(others["name"].iloc[0])) if len(others) else ""
 
 

@@ -55,7 +55,7 @@ def loop_verdict(session: Session) -> Verdict:
             else ""
         ),
         evidence=found,
-        reservations=reservations(session),
+        reservations=reservations(session, "phases"),
     )
 
 

@@ -41,7 +41,7 @@ def utilisation_verdict(session: Session) -> Verdict:
         meaning=_meaning(idle_share),
         attempt=_attempt(idle_share),
         evidence=parts,
-        reservations=reservations(session),
+        reservations=reservations(session, "gpu-utilisation", "breakdown", "gaps"),
     )
 
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from maiprof_nb.errors import LoadError
+from maiprof_nb.errors import LoadError, UsageError
 from maiprof_nb.loading import cache, progress, registry, sources
 from maiprof_nb.loading.ahead import read_ahead
 from maiprof_nb.loading.progress import Report
@@ -47,6 +47,8 @@ def load(
     LoadError
         If nothing can be read, or two traces claim one rank. In a folder, files that
         cannot be read are noted and the others are loaded.
+    UsageError
+        If `ranks` names a file that is not among those loaded.
 
     Notes
     -----
@@ -54,11 +56,14 @@ def load(
     (`maiprof_nb.loading.cache`; ``MAIPROF_CACHE=off`` turns it off).
     """
     given = [source] if isinstance(source, str | os.PathLike) else list(source)
+    if not given:
+        raise LoadError("nothing was given to load", remedy="Give a file, a folder or a URL")
     recordings: list[Recording] = []
     with progress.reported_to(report):
         for number, one in enumerate(given):
             with progress.part(number, len(given)):
                 recordings += recordings_of(os.fspath(one), ranks or {})
+    _refuse_unused(ranks or {}, recordings)
     return Session(recordings)
 
 
@@ -102,7 +107,7 @@ def _read(name: str, ranks: Mapping[str, int]) -> Recording:
 def read_through(name: str) -> Recording:
     """Read a file, from the cache if its content is known there, and else into it."""
     data, notes = sources.content(name)
-    if len(data) < cache.MIN_BYTES:
+    if len(data) < cache.MIN_BYTES or cache.folder() is None:
         return _parsed(data, name, notes)
     key = cache.content_key(data, notes)
     found = cache.fetch(name, key)
@@ -119,8 +124,22 @@ def _parsed(data: bytes, name: str, notes: list[Note]) -> Recording:
     return replace(recording, notes=(*notes, *recording.notes))
 
 
+def _refuse_unused(ranks: Mapping[str, int], recordings: list[Recording]) -> None:
+    known = {recording.source for recording in recordings}
+    unknown = sorted(set(ranks) - known - {_base_name(source) for source in known})
+    if unknown:
+        raise UsageError(
+            f"ranks= names a file that was not loaded: {unknown[0]}",
+            remedy=f"Files here: {', '.join(sorted(map(_base_name, known)))}",
+        )
+
+
+def _base_name(path_or_url: str) -> str:
+    return path_or_url.replace("\\", "/").rsplit("/", 1)[-1]
+
+
 def _with_rank(recording: Recording, name: str, ranks: Mapping[str, int]) -> Recording:
-    given = ranks.get(name, ranks.get(name.replace("\\", "/").rsplit("/", 1)[-1]))
+    given = ranks.get(name, ranks.get(_base_name(name)))
     if given is not None:
         note = Note("rank-by-hand", f"Rank {given} was given by the caller.")
         return replace(recording, rank=given, notes=(*recording.notes, note))

@@ -5,54 +5,52 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import msgspec
 
 from maiprof_nb.loading import _json_repair
+from maiprof_nb.loading._event import NO_ARGS, AllArgs, Args, Event, ExactTime
 from maiprof_nb.recording import Note
 
 _BOM = b"\xef\xbb\xbf"
 _WHITE = b" \t\r\n"
 _FIRST_KEY = re.compile(rb'\s*\[\s*\{\s*("(?:[^"\\]|\\.){1,40}")\s*:')
-PART_BYTES = 8 * 2**20
-NO_ARGS = msgspec.Raw(b"{}")
+PART_BYTES = 4 * 2**20
+_ARGS = msgspec.json.Decoder(Args)
 
 
-class Event(msgspec.Struct, gc=False):
-    """One event as written; `args` stay undecoded."""
-
-    ph: str = ""
-    cat: str | None = None
-    name: str | None = None
-    pid: int | float | str | None = None
-    tid: int | float | str | None = None
-    ts: int | float | str | None = None
-    dur: int | float | str | None = None
-    id: int | float | str | None = None
-    args: msgspec.Raw = NO_ARGS
-
-
-class _ExactTime(msgspec.Struct, gc=False):
-    ts: msgspec.Raw = msgspec.Raw(b"null")
-
-
-@dataclass(frozen=True)
+@dataclass
 class Part:
     """Some consecutive events of a file.
 
-    ``json`` is the JSON list they were read from; None where they had to be repaired.
+    ``json`` is the JSON list they were read from; where they had to be repaired it is None,
+    and ``repaired`` are the objects themselves.
     """
 
     first: int
     events: list[Event]
     json: bytes | None = None
+    repaired: tuple[dict[str, Any], ...] = ()
 
     def exact_times(self) -> list[bytes]:
         """Every event's ``ts`` as it is written, for times a double cannot hold."""
         if self.json is None:
             return [str(event.ts).encode() for event in self.events]
-        return [bytes(e.ts) for e in msgspec.json.decode(self.json, type=list[_ExactTime])]
+        return [bytes(e.ts) for e in msgspec.json.decode(self.json, type=list[ExactTime])]
+
+    @cached_property
+    def _all_args(self) -> list[AllArgs]:
+        return msgspec.json.decode(self.json or b"[]", type=list[AllArgs])
+
+    def args(self, place: int) -> dict[str, Any]:
+        """Everything in the args of the event at a place in this part; {} if no object."""
+        if self.json is None:
+            found = self.repaired[place].get("args")
+        else:
+            found = msgspec.json.decode(self._all_args[place].args)
+        return found if isinstance(found, dict) else {}
 
 
 @dataclass(frozen=True)
@@ -116,7 +114,8 @@ def repaired(data: bytes, problem: Exception) -> tuple[dict[str, Any], list[Note
     text = f"The file is not what a trace should be ({problem}); its events were read one by one."
     found = _json_repair.read(data)
     notes = [Note("read-with-repairs", text), *found.notes]
-    return found.meta, notes, Part(0, [_event(raw) for raw in found.events])
+    events = [_event(raw) for raw in found.events]
+    return found.meta, notes, Part(0, events, repaired=tuple(found.events))
 
 
 def _cuts(array: memoryview) -> Iterator[tuple[int, int]]:
@@ -138,6 +137,8 @@ def _cuts(array: memoryview) -> Iterator[tuple[int, int]]:
 def _inside(array: memoryview) -> tuple[int, int]:
     """Where the items of a JSON list begin and end."""
     head, tail = bytes(array[:64]), bytes(array[-64:])
+    if not tail.rstrip(_WHITE).endswith(b"]"):
+        raise msgspec.DecodeError("the list of events has no end")
     start = len(head) - len(head.lstrip(_WHITE)) + 1
     stop = len(array) - (len(tail) - len(tail.rstrip(_WHITE))) - 1
     if bytes(array[start:stop][:64]).strip(_WHITE) == b"":
@@ -156,7 +157,7 @@ def _event(found: dict[str, Any]) -> Event:
         ts=_scalar(found.get("ts")),
         dur=_scalar(found.get("dur")),
         id=_scalar(found.get("id")),
-        args=NO_ARGS if args is None else msgspec.Raw(msgspec.json.encode(args)),
+        args=_ARGS.decode(msgspec.json.encode(args)) if isinstance(args, dict) else NO_ARGS,
     )
 
 

@@ -20,7 +20,7 @@ else:
 
 _SLICE_BYTES = 64 * 2**10
 _PIECE_BYTES = 4 * 2**20
-_FINE_BYTES = 64  # near damage: what one call cannot unpack is lost
+_FINE_BYTES = 1  # near damage: a call that meets it gives nothing back
 _XZ_MEMORY_BYTES = 256 * 2**20
 _DAMAGE = (zlib.error, lzma.LZMAError, zstd.ZstdError, OSError, ValueError, EOFError)
 
@@ -170,7 +170,7 @@ class Stream:
             yield from self._whole_until_damage(start, given)
 
     def _whole_until_damage(self, start: int, given: int) -> Iterator[bytes]:
-        """Unpack once more in tiny steps: a call that meets damage gives nothing back."""
+        """Unpack once more byte by byte where it broke."""
         unpacker = self._make()
         steps = [(at, _SLICE_BYTES) for at in range(0, start, _SLICE_BYTES)]
         end = min(start + _SLICE_BYTES, len(self._packed))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +11,7 @@ import msgspec
 
 from maiprof_nb.errors import LoadError
 from maiprof_nb.loading import _chrome_json, sources
-from maiprof_nb.loading._chrome_json import Event
+from maiprof_nb.loading._chrome_json import Part
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ class EventArguments:
         try:
             for number, part in enumerate(_parts(data)):
                 if number == wanted:
-                    return arguments(part.events[event - part.first])
+                    return part.args(event - part.first)
         except IndexError:
             pass
         raise LoadError(
@@ -55,17 +56,8 @@ class EventArguments:
         )
 
 
-def _parts(data: bytes) -> Any:
+def _parts(data: bytes) -> Iterator[Part]:
     try:
         yield from _chrome_json.outline(data).parts()
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
         yield _chrome_json.repaired(data, problem)[2]
-
-
-def arguments(event: Event) -> dict[str, Any]:
-    """All args of one decoded event; empty where they are not an object."""
-    try:
-        found = msgspec.json.decode(event.args)
-    except msgspec.DecodeError:
-        return {}
-    return found if isinstance(found, dict) else {}

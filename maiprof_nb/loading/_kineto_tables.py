@@ -10,20 +10,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from maiprof_nb.loading._chrome_json import Event, Part
-from maiprof_nb.loading._event_args import arguments
+from maiprof_nb.loading._chrome_json import Part
+from maiprof_nb.loading._event import NO_ARGS, Args
+from maiprof_nb.loading._event_columns import floats, integers, labels, texts
 from maiprof_nb.loading._kernel_kind import kinds
-from maiprof_nb.loading._kineto_args import (
-    DeviceArgs,
-    HostArgs,
-    MemoryArgs,
-    T,
-    decode,
-    floats,
-    integers,
-    labels,
-    texts,
-)
 from maiprof_nb.loading._kineto_times import Bools, Ints, nanoseconds
 from maiprof_nb.loading._tally import Tally
 from maiprof_nb.tables import SCHEMAS
@@ -76,7 +66,7 @@ class Rows:
     """
 
     def __init__(self, part: Part, tally: Tally) -> None:
-        self.first, self.events, self.tally = part.first, part.events, tally
+        self.part, self.first, self.events, self.tally = part, part.first, part.events, tally
         events = part.events
         self.ts_ns, self.has_ts = nanoseconds([event.ts for event in events], part.exact_times)
         dur_ns, self.has_dur = nanoseconds([event.dur for event in events])
@@ -112,15 +102,21 @@ class Rows:
             if len(at):
                 self.tally.add(code, f"{text}, first event {self.first + at[0]}.", len(at))
 
-    def decoded(self, at: Places, kind: type[T]) -> list[T]:
-        """The args of some events as `kind`; those that do not fit are counted."""
-        found, failed = decode([self.events[i] for i in at], kind)
-        self.tally.add(
-            "args-unreadable",
-            "Details of events are not what they should be and are left out.",
-            failed,
-        )
-        return found
+    def args(self, at: Places) -> list[Args]:
+        """The args of some events; those that are no object are counted and count as empty."""
+        found = [self.events[i].args for i in at]
+        if set(map(type, found)) <= {Args}:
+            return found
+        fit = [args if isinstance(args, Args) else NO_ARGS for args in found]
+        odd = sum(args is not None and not isinstance(args, Args) for args in found)
+        text = "Details of events are not what they should be and are left out."
+        self.tally.add("args-unreadable", text, odd)
+        return fit
+
+    def samples(self, place: int) -> list[tuple[str, float]]:
+        """The values of a counter event."""
+        values = self.part.args(place).items()
+        return [(key, value) for key, value in values if isinstance(value, int | float)]
 
     def first_start(self) -> tuple[int, int] | None:
         """(0, start) of the first complete event, else (1, start) of any, else None."""
@@ -157,7 +153,7 @@ class Rows:
             if phase in _BY_PHASE:
                 timed = self.has_ts if phase != "M" else np.ones(len(table), dtype=bool)
                 table[timed & (self.phase.codes == code)] = _BY_PHASE[phase]
-        valueless = [i for i in np.flatnonzero(table == "counters") if not _samples(self.events[i])]
+        valueless = [i for i in np.flatnonzero(table == "counters") if not self.samples(int(i))]
         table[valueless] = "other_events"
         instant = _is(self.phase, {"i", "I", "R"}) & _is(self.name, {"[memory]"}) & self.has_ts
         table[instant] = "memory_events"
@@ -199,14 +195,14 @@ def _common(rows: Rows, at: Places, *columns: str) -> dict[str, Any]:
 _HOST = ("event", "name", "ts_ns", "dur_ns", "pid", "tid")
 
 
-def _external_ids(args: list[Any]) -> Any:
+def _external_ids(args: list[Args]) -> Any:
     return integers(
         [a.external_id if a.external_id is not None else a.external_id_2021 for a in args]
     )
 
 
 def _operators(rows: Rows, at: Places) -> pd.DataFrame:
-    args = rows.decoded(at, HostArgs)
+    args = rows.args(at)
     return SCHEMAS["operators"].frame(
         _common(rows, at, *_HOST)
         | {
@@ -217,20 +213,20 @@ def _operators(rows: Rows, at: Places) -> pd.DataFrame:
     )
 
 
-def _dims(args: HostArgs) -> str | None:
+def _dims(args: Args) -> str | None:
     written = bytes(args.input_dims) or bytes(args.input_dims_2021)
     return str(written, "utf-8", "replace") if written else None
 
 
 def _annotations(rows: Rows, at: Places) -> pd.DataFrame:
-    args = rows.decoded(at, HostArgs)
+    args = rows.args(at)
     return SCHEMAS["annotations"].frame(
         _common(rows, at, *_HOST) | {"external_id": _external_ids(args)}
     )
 
 
 def _launches(rows: Rows, at: Places) -> pd.DataFrame:
-    args = rows.decoded(at, HostArgs)
+    args = rows.args(at)
     return SCHEMAS["launches"].frame(
         _common(rows, at, *_HOST)
         | {
@@ -241,7 +237,7 @@ def _launches(rows: Rows, at: Places) -> pd.DataFrame:
 
 
 def _python_calls(rows: Rows, at: Places) -> pd.DataFrame:
-    args = rows.decoded(at, HostArgs)
+    args = rows.args(at)
     return SCHEMAS["python_calls"].frame(
         _common(rows, at, *_HOST)
         | {
@@ -252,10 +248,10 @@ def _python_calls(rows: Rows, at: Places) -> pd.DataFrame:
     )
 
 
-def _device_args(rows: Rows, at: Places) -> tuple[list[DeviceArgs], Any, Any]:
+def _device_args(rows: Rows, at: Places) -> tuple[list[Args], Any, Any]:
     """Args, device and stream; the row's process and thread where the args do not say."""
     events = [rows.events[i] for i in at]
-    args = rows.decoded(at, DeviceArgs)
+    args = rows.args(at)
     devices = [
         a.device if a.device is not None else e.pid for a, e in zip(args, events, strict=True)
     ]
@@ -310,13 +306,8 @@ def _flows(rows: Rows, at: Places) -> pd.DataFrame:
     )
 
 
-def _samples(event: Event) -> list[tuple[str, float]]:
-    """The values of a counter event."""
-    return [(k, v) for k, v in arguments(event).items() if isinstance(v, int | float)]
-
-
 def _counters(rows: Rows, at: Places) -> pd.DataFrame:
-    samples = [(i, key, float(value)) for i in at for key, value in _samples(rows.events[i])]
+    samples = [(i, key, float(value)) for i in at for key, value in rows.samples(i)]
     places = np.array([place for place, _, _ in samples], dtype=np.intp)
     return SCHEMAS["counters"].frame(
         {
@@ -331,23 +322,23 @@ def _counters(rows: Rows, at: Places) -> pd.DataFrame:
 
 
 def _memory_events(rows: Rows, at: Places) -> pd.DataFrame:
-    args = rows.decoded(at, MemoryArgs)
-    sizes = integers([a.size_bytes for a in args])
+    args = rows.args(at)
+    sizes = integers([a.memory_bytes for a in args])
     return SCHEMAS["memory_events"].frame(
         _common(rows, at, "event", "ts_ns", "pid", "tid")
         | {
-            "device_type": integers([a.device_type for a in args]),
-            "device": integers([a.device for a in args]),
-            "address": integers([a.address for a in args]),
+            "device_type": integers([a.memory_device_type for a in args]),
+            "device": integers([a.memory_device for a in args]),
+            "address": integers([a.memory_address for a in args]),
             "size_bytes": pd.Series(sizes).fillna(0).astype("int64"),
-            "allocated_bytes": integers([a.allocated for a in args]),
-            "reserved_bytes": integers([a.reserved for a in args]),
+            "allocated_bytes": integers([a.memory_allocated for a in args]),
+            "reserved_bytes": integers([a.memory_reserved for a in args]),
         }
     )
 
 
 def _track_labels(rows: Rows, at: Places) -> pd.DataFrame:
-    said = [next(iter(arguments(rows.events[i]).values()), None) for i in at]
+    said = [_said(args) for args in rows.args(at)]
     return SCHEMAS["track_labels"].frame(
         _common(rows, at, "event", "pid", "tid")
         | {"label": _take(rows.name, at), "text": labels([_scalar(value) for value in said])}
@@ -382,6 +373,12 @@ def steps_of(annotations: pd.DataFrame) -> pd.DataFrame:
             "tid": found["tid"].cat.remove_unused_categories(),
         }
     )
+
+
+def _said(args: Args) -> Any:
+    """What a metadata event says, whichever of its kinds it is."""
+    said = (args.said_name, args.said_labels, args.said_index)
+    return next((one for one in said if one is not None), None)
 
 
 def _scalar(value: Any) -> Any:

@@ -6,15 +6,19 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from maiprof_nb.loading import _metrics
 from maiprof_nb.loading._metric_times import Stamps, ordered
 from maiprof_nb.recording import Note, Recording
 from maiprof_nb.tables import SCHEMAS
+
+_MAX_NAME = 200  # characters of a device's or counter's name; more is damage
 
 
 class Quantity(NamedTuple):
@@ -46,6 +50,19 @@ class LongSamples:
         self.events.append(event)
         self.kinds.append(self.quantities.setdefault(quantity, len(self.quantities)))
         self.values.append(value)
+
+    def add_column(
+        self, events: npt.NDArray[np.int64], quantity: Quantity, values: _metrics.Floats
+    ) -> None:
+        """Take samples of one quantity at rows `events`, as `add` does one by one."""
+        known = np.isfinite(values)
+        if not known.all():
+            self.lacking[quantity.counter] += int((~known).sum())
+        if known.any():
+            kind = self.quantities.setdefault(quantity, len(self.quantities))
+            self.events += events[known].tolist()
+            self.kinds += [kind] * int(known.sum())
+            self.values += values[known].tolist()
 
     def add_cpu(self, event: int, percent: float) -> None:
         """Take the utilisation of all cores together, worked out from what the row says."""
@@ -91,5 +108,5 @@ class LongSamples:
         )
 
     def _texts(self, part: str, kind: np.ndarray[Any, Any]) -> pd.Categorical:
-        texts = [getattr(quantity, part) for quantity in self.quantities]
+        texts = [text and text[:_MAX_NAME] for text in map(attrgetter(part), self.quantities)]
         return pd.Series(texts, dtype="str").astype("category").array[kind]

@@ -93,7 +93,7 @@ def _decimal(text: str) -> Decimal | None:
         number = Decimal(text)
     except InvalidOperation:
         return None
-    return number if number.is_finite() and abs(number) < 2**63 else None
+    return number if number.is_finite() and -(2**63) < number < 2**63 else None
 
 
 def _counted(numbers: Sequence[Decimal | None]) -> Stamps:

@@ -6,7 +6,7 @@ import csv
 import math
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -48,6 +48,14 @@ def text_of(data: bytes) -> str:
 def head_of(data: bytes) -> str:
     """The text near the beginning of a log, without the NUL bytes some have."""
     return text_of(data[:HEAD_BYTES]).replace("\0", "")
+
+
+def lines(data: bytes) -> Iterator[tuple[int, str]]:
+    """Numbered lines of a log that hold something, without NUL bytes."""
+    for number, line in enumerate(text_of(data).splitlines(), start=1):
+        held = line.replace("\0", "")
+        if held.strip():
+            yield number, held
 
 
 def canonical_unit(text: str) -> str | None:
@@ -96,7 +104,7 @@ class Samples:
     def values(self) -> Floats:
         """The cells as numbers, one row a sample; not a number where missing."""
         shape = (len(self.cells), len(self.counters))
-        if not shape[0]:
+        if 0 in shape:
             return np.empty(shape)
         columns = zip(*self.cells, strict=True)
         return np.column_stack([numbers(column) for column in columns]).reshape(shape)

@@ -12,6 +12,7 @@ import selectors
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from typing import IO, cast
 
 import fsspec
 
@@ -57,7 +58,7 @@ def _shares(sizes: dict[str, int], count: int) -> list[list[str]]:
 def _run(shares: list[list[str]]) -> None:
     command = [sys.executable, "-m", "maiprof_nb.loading.ahead"]
     running = [
-        subprocess.Popen(
+        subprocess.Popen(  # noqa: S603 - this interpreter, on paths as arguments
             [*command, *share], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
         )
         for share in shares
@@ -66,8 +67,7 @@ def _run(shares: list[list[str]]) -> None:
     try:
         with selectors.DefaultSelector() as waiting:
             for number, process in enumerate(running):
-                assert process.stdout is not None
-                waiting.register(process.stdout, selectors.EVENT_READ, number)
+                waiting.register(cast("IO[str]", process.stdout), selectors.EVENT_READ, number)
             while waiting.get_map():
                 for key, _ in waiting.select():
                     line = key.fileobj.readline()  # type: ignore[union-attr]

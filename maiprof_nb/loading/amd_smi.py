@@ -41,9 +41,7 @@ def read(data: bytes, source: str) -> Recording:
     header: list[str] = []
     stamps: list[str] = []
     devices: list[str] = []
-    for line_number, line in enumerate(_metrics.text_of(data).splitlines(), start=1):
-        if not line.strip("\0 \t"):
-            continue
+    for line_number, line in _metrics.lines(data):
         if _HEADER.match(line):
             header = _metrics.unique(_metrics.split(line))
             continue

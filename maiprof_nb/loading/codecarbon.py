@@ -40,9 +40,7 @@ def read(data: bytes, source: str) -> Recording:
     dropped, samples = Dropped(), LongSamples()
     header: list[str] = []
     stamps: list[str] = []
-    for line_number, line in enumerate(_metrics.text_of(data).splitlines(), start=1):
-        if not line.strip("\0 \t"):
-            continue
+    for line_number, line in _metrics.lines(data):
         cells = _metrics.split(line)
         if cells[0] == "timestamp":
             header = _metrics.unique(cells)

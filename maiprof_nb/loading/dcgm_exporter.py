@@ -130,15 +130,16 @@ def _devices(label_sets: np.ndarray[tuple[int], np.dtype[np.object_]]) -> dict[s
 
 def devices_of(label_sets: Sequence[Mapping[str, str]]) -> list[str | None]:
     """What each set of labels calls its GPU; missing where it names none."""
-    hosts = {labels.get("Hostname", "") for labels in label_sets}
+    plain = [
+        labels.get("gpu") or labels.get("gpu_id") or labels.get("UUID") for labels in label_sets
+    ]
+    hosts = [labels.get("Hostname", "") for labels in label_sets]
+    several = len({host for host, device in zip(hosts, plain, strict=True) if device}) > 1
     named: list[str | None] = []
-    for labels in label_sets:
-        device = labels.get("gpu") or labels.get("gpu_id") or labels.get("UUID")
-        if device and labels.get("GPU_I_ID"):
-            device = f"{device} GPU-I {labels['GPU_I_ID']}"
-        if device and len(hosts) > 1:
-            device = f"{labels.get('Hostname', '')}/{device}"
-        named.append(device)
+    for labels, host, device in zip(label_sets, hosts, plain, strict=True):
+        instance = f" GPU-I {labels['GPU_I_ID']}" if labels.get("GPU_I_ID") else ""
+        prefix = f"{host}/" if several else ""
+        named.append(f"{prefix}{device}{instance}" if device else None)
     return named
 
 

@@ -38,9 +38,7 @@ def read(data: bytes, source: str) -> Recording:
     stamps: list[str] = []
     blanks = 0
     header: list[str] = []
-    for line_number, line in enumerate(_metrics.text_of(data).splitlines(), start=1):
-        if not line.strip("\0 \t"):
-            continue
+    for line_number, line in _metrics.lines(data):
         cells = _metrics.split(line)
         if cells[:2] == ["GPUId", "TimeStampUs"]:
             header = cells[2:]

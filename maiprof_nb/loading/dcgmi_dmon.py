@@ -41,9 +41,7 @@ def read(data: bytes, source: str) -> Recording:
     dropped = Dropped()
     sections: list[Samples] = []
     event = 0
-    for line_number, line in enumerate(_metrics.text_of(data).splitlines(), start=1):
-        if not line.strip():
-            continue
+    for line_number, line in _metrics.lines(data):
         header = _HEADER.match(line)
         if header:
             names = header["names"].split()

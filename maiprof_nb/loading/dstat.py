@@ -44,9 +44,7 @@ def read(data: bytes, source: str) -> Recording:
     stamps: list[str] = []
     year: int | None = None
     month = runs = 0
-    for line_number, line in enumerate(_metrics.text_of(data).splitlines(), start=1):
-        if not line.strip("\0 \t"):
-            continue
+    for line_number, line in _metrics.lines(data):
         cells = _metrics.split(line)
         if line.startswith('"'):
             dated = _DATE.search(line[:4096])
@@ -66,7 +64,7 @@ def read(data: bytes, source: str) -> Recording:
         stamps.append(stamp)
     notes = dropped.notes()
     if runs > 1:
-        text = f"The log was continued {runs - 1} times, each with its header again."
+        text = f"Headers between the rows, where the sampler was started again: {runs - 1}."
         notes.append(Note("log-restarted", text, runs - 1))
     return samples.recording(source, NAME, _times(stamps), notes=notes)
 

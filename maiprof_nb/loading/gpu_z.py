@@ -48,7 +48,7 @@ def read(data: bytes, source: str) -> Recording:
         stamps.append(cells[0])
     notes = dropped.notes()
     if headers > 1:
-        text = f"The log was continued {headers - 1} times, each with its header again."
+        text = f"Headers between the rows, where the sampler was started again: {headers - 1}."
         notes.append(Note("log-restarted", text, headers - 1))
     return samples.recording(source, NAME, _metric_times.read(stamps, _TIMES), notes=notes)
 

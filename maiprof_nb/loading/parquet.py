@@ -38,7 +38,7 @@ def read(data: bytes, source: str) -> Recording:
     Raises
     ------
     LoadError
-        If pyarrow is not installed, the file is damaged, or the table is no table of metrics.
+        If pyarrow cannot read Parquet, the file is damaged, or the table is no table of metrics.
     """
     frame = _frame(data, source)
     if frame.index.name is not None and frame.index.name not in frame.columns:
@@ -64,12 +64,12 @@ def read(data: bytes, source: str) -> Recording:
 
 def _frame(data: bytes, source: str) -> pd.DataFrame:
     try:
-        from pyarrow import ArrowException, parquet  # noqa: PLC0415  (an extra)
+        from pyarrow import ArrowException, parquet  # noqa: PLC0415  (slow to import)
     except ImportError as problem:
         raise LoadError(
-            "is a Parquet table, which needs pyarrow to be read",
+            "is a Parquet table, which this pyarrow was built without",
             where=source,
-            remedy="pip install 'maiprof-nb[parquet]'",
+            remedy="Install it by pip, or conda's pyarrow in place of pyarrow-core",
         ) from problem
     try:
         file = parquet.ParquetFile(io.BytesIO(data))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -11,6 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
+import pandas as pd
 
 from maiprof_nb.errors import LoadError
 from maiprof_nb.loading import _metric_times, _metrics
@@ -29,6 +30,7 @@ _MARK = re.compile(
     r'|\[\s*\{\s*"metric"\s*:\s*\{[^{}]{0,20000}\}\s*,\s*"values?"\s*:)',
     re.DOTALL,
 )
+_LAST_S = 2**33  # year 2242: later is no time of a job
 _FAILED = re.compile(r'\A\s*\{\s*"status"\s*:\s*"error"')
 _SCRAPING = frozenset({"__name__", "job", "endpoint", "prometheus", "receive", "replica"})
 _OF_GPU = _SCRAPING | {  # which GPU, who scraped it, and whose job ran on it
@@ -41,24 +43,27 @@ _OF_GPU = _SCRAPING | {  # which GPU, who scraped it, and whose job ran on it
 
 @dataclass
 class _Series:
-    """One quantity's samples, by time in ms since 1970."""
+    """One quantity's samples, perhaps from several series of the answer."""
 
-    values: dict[int, float] = field(default_factory=dict)
-    missing: int = 0
-    repeated: int = 0
+    ms: list[int] = field(default_factory=list)
+    texts: list[str] = field(default_factory=list)
 
     def take(self, pairs: Iterable[Any]) -> None:
-        """Join another series of the same quantity; of two samples at one time the first stays."""
+        """Take pairs such as ``[1718783836.956, "73.5"]``; what is no such pair is no sample."""
         for pair in pairs:
-            ms, value = _sample(pair)
-            if ms is None:
-                continue
-            if not math.isfinite(value):
-                self.missing += 1
-            elif ms in self.values:
-                self.repeated += 1
-            else:
-                self.values[ms] = value
+            paired = isinstance(pair, list) and len(pair) == 2
+            if paired and isinstance(pair[0], int | float) and abs(pair[0]) < _LAST_S:
+                self.ms.append(round(pair[0] * 1000))
+                self.texts.append(pair[1] if isinstance(pair[1], str) else "")
+
+    def samples(self) -> tuple[npt.NDArray[np.int64], _metrics.Floats, int]:
+        """Times in ms, values, and how many others stand at a time that has a value already."""
+        values = _metrics.numbers(self.texts) if self.texts else np.empty(0)
+        ms = np.array(self.ms, dtype=np.int64)
+        order = np.lexsort((np.isnan(values), ms))  # stable: the first value of a time leads
+        ms, values = ms[order], values[order]
+        again = np.concatenate(([False], ms[1:] == ms[:-1])) if len(ms) else np.empty(0, np.bool_)
+        return ms[~again], values[~again], int((again & ~np.isnan(values)).sum())
 
 
 def sniff(data: bytes) -> bool:
@@ -110,16 +115,6 @@ def _message(text: str) -> str:
     return f" ({str(answer.get('error', ''))[:120]})" if isinstance(answer, dict) else ""
 
 
-def _sample(pair: Any) -> tuple[int | None, float]:
-    """Time in ms and value of ``[1718783836.956, "73.5"]``."""
-    if not isinstance(pair, list) or len(pair) != 2 or not isinstance(pair[0], int | float):
-        return None, math.nan
-    if not math.isfinite(pair[0]) or abs(pair[0]) > 2**33:
-        return None, math.nan
-    value = _metrics.number(pair[1]) if isinstance(pair[1], str) else math.nan
-    return round(pair[0] * 1000), value
-
-
 def _recording(
     source: str, series: Sequence[tuple[dict[str, Any], list[Any]]], *, whole: bool
 ) -> Recording:
@@ -131,19 +126,16 @@ def _recording(
         key = name, device, _told_apart(own, _SCRAPING if device is None else _OF_GPU)
         joined[key].take(pairs)
     samples = LongSamples()
-    times = sorted({ms for one in joined.values() for ms in one.values})
-    event_at = {ms: event for event, ms in enumerate(times)}
+    parts = {key: one.samples() for key, one in joined.items()}
+    times = np.unique(np.concatenate([np.empty(0, np.int64), *(ms for ms, _, _ in parts.values())]))
     blanks = repeated = 0
-    for (name, device, apart), one in joined.items():
+    for (name, device, apart), (ms, values, again) in parts.items():
+        blank = _metrics.is_blank(values) & name.startswith("DCGM_")
         quantity = Quantity(f"{name}{apart}", unit_of(name), device)
-        dcgm = name.startswith("DCGM_")
-        for ms, value in one.values.items():
-            if dcgm and _metrics.is_blank(value):
-                blanks += 1
-            else:
-                samples.add(event_at[ms], quantity, value)
-        samples.lacking[quantity.counter] += one.missing
-        repeated += one.repeated
+        events = np.searchsorted(times, ms)
+        samples.add_column(events, quantity, np.where(blank, np.nan, values))
+        blanks += int(blank.sum())
+        repeated += again
     notes = _metrics.blank_note(blanks)
     if repeated:
         text = (
@@ -162,12 +154,8 @@ def _told_apart(labels: dict[str, str], common: frozenset[str]) -> str:
     return f" {{{shown}}}" if shown else ""
 
 
-def _stamps(times: Sequence[int]) -> _metric_times.Stamps:
+def _stamps(times: npt.NDArray[np.int64]) -> _metric_times.Stamps:
     """Times of the answer; a value may have been scraped up to one step before."""
     step_ms = int(np.median(np.diff(times))) if len(times) > 1 else 15_000
-    stamps = _metric_times.ordered(range(len(times))).ns * 0
-    return _metric_times.Stamps(
-        stamps + np.array(times, dtype=np.int64) * NS_PER_MS,
-        "time stamps of Prometheus (UTC)",
-        step_ms * NS_PER_MS,
-    )
+    ns = pd.Series(times * NS_PER_MS, dtype="Int64")
+    return _metric_times.Stamps(ns, "time stamps of Prometheus (UTC)", step_ms * NS_PER_MS)

@@ -33,9 +33,7 @@ def read(data: bytes, source: str) -> Recording:
     ticks: list[int] = []
     seen: dict[tuple[str, str], int] = {}
     warnings: list[str] = []
-    for line_number, line in enumerate(_metrics.text_of(data).splitlines(), start=1):
-        if not line.strip("\0 \t"):
-            continue
+    for line_number, line in _metrics.lines(data):
         cells = _metrics.split(line)
         if cells[0] == "device":
             header = cells

@@ -56,10 +56,10 @@ def read(data: bytes, source: str) -> Recording:
     header: list[tuple[str, str]] | None = None
     stamps: list[str] = []
     processes: dict[str, str] = {}
-    for line_number, line in enumerate(_metrics.text_of(data).splitlines(), start=1):
+    for line_number, line in _metrics.lines(data):
         found = fields(line)
         header = found or header
-        if found or not line.strip("\0 \t"):
+        if found:
             continue
         row = _row(line, header) if header else None
         if not header or not row or not row["pid"].isdecimal():

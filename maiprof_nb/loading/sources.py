@@ -24,6 +24,8 @@ def files(path_or_url: str) -> list[str]:
     LoadError
         If nothing is there or a folder is empty.
     """
+    if "\0" in path_or_url:
+        raise LoadError("cannot be opened (a name holds no NUL)", where=path_or_url)
     try:
         system, path = fsspec.core.url_to_fs(path_or_url)
         if not system.exists(path):

@@ -11,7 +11,10 @@ from maiprof_nb.recording import Recording
 
 NAME = "tegrastats"
 
-_MARK = re.compile(r"\bRAM \d{1,9}/\d{1,9}MB\b[^\n]{0,2000}\bCPU \[")
+_MARK = re.compile(
+    r"^(?:\d\d-\d\d-\d{4} \d\d:\d\d:\d\d )?RAM \d{1,9}/\d{1,9}MB\b[^\n]{0,2000}?\bCPU \[",
+    re.MULTILINE,
+)
 _STAMP = re.compile(r"\s*(?P<stamp>\d\d-\d\d-\d{4} \d\d:\d\d:\d\d) (?=RAM )")
 _TIME = "%m-%d-%Y %H:%M:%S"
 _MEMORY = re.compile(
@@ -46,9 +49,7 @@ def read(data: bytes, source: str) -> Recording:
     """
     dropped, samples = Dropped(), LongSamples()
     stamps: list[str] = []
-    for line_number, line in enumerate(_metrics.text_of(data).splitlines(), start=1):
-        if not line.strip("\0 \t"):
-            continue
+    for line_number, line in _metrics.lines(data):
         if len(line) > _MAX_LINE or "RAM " not in line:
             dropped.add(line_number, line)
             continue

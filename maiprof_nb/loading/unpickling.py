@@ -12,15 +12,14 @@ from maiprof_nb.errors import LoadError
 _REMEDY = "Give the file that torch.cuda.memory._dump_snapshot wrote"
 _NO_CODE = "Snapshots are plain data; do not trust a file that brings code with it"
 
-MAX_NESTED_TUPLES = 1_000
+MAX_ODD = 1_000  # values of kinds that no snapshot has
 
 # What one look takes in: opcodes without text of a stated length, and tuples of plain integers.
-# Left out because they would do harm:
-# - memo indices from 2**26: the unpickler fills its memo up to the largest index, so that a
-#   file of 20 bytes could ask for 64 GiB;
+# Refused is a memo index from 2**26 on: the unpickler fills its memo up to the largest index, so
+# that a file of 20 bytes could ask for 64 GiB. Counted as odd are
 # - integers of more than 64 bits: as keys of a dict they can be chosen to collide;
-# - tuples of anything else are counted: as a key of a dict, a tuple in a tuple in a tuple ...
-#   is hashed by recursion in C, which ends the process at some 100 000 levels.
+# - tuples of anything else: as a key of a dict, a tuple in a tuple in a tuple ... is hashed by
+#   recursion in C, which ends the process at some 100 000 levels.
 _INTEGER = rb"(?:K.|M..|J.{4}|I-?[0-9]{1,20}\n)"
 _SHORT_TUPLE = rb"(?:\x85|" + _INTEGER + rb"(?:\x86|" + _INTEGER + rb"\x87))?"
 _FIXED = re.compile(
@@ -33,10 +32,12 @@ _FIXED = re.compile(
     re.DOTALL,
 )
 _STOP = b"."
-_TUPLES = frozenset((b"t", b"\x85", b"\x86", b"\x87"))
+_LONG_TEXT = b"L"
+_ODD = frozenset((b"t", b"\x85", b"\x86", b"\x87", b"\x8a", b"\x8b", b"L"))
 _LENGTH_BYTES = {  # opcodes followed by a length of so many bytes, and then that much text
-    **dict.fromkeys((b"\x8c", b"U", b"C"), 1),
-    **dict.fromkeys((b"X", b"T", b"B"), 4),
+    **dict.fromkeys((b"t", b"\x85", b"\x86", b"\x87"), 0),
+    **dict.fromkeys((b"\x8c", b"U", b"C", b"\x8a"), 1),
+    **dict.fromkeys((b"X", b"T", b"B", b"\x8b"), 4),
     **dict.fromkeys((b"\x8d", b"\x8e", b"\x96"), 8),
 }
 
@@ -83,17 +84,19 @@ def plain_data(data: bytes, where: str) -> Any:
 
 def _check_opcodes(data: bytes, where: str) -> None:
     """Walk over the opcodes without running them (about 70 MB a second)."""
-    at = nested = 0
+    at = odd = 0
     while at < len(data):
         found = _FIXED.match(data, at)
         at = found.end() if found else at
         opcode = data[at : at + 1]
         if opcode == _STOP:
             return
-        if opcode in _TUPLES:
-            at, nested = at + 1, nested + 1
-            if nested > MAX_NESTED_TUPLES:
-                raise _damaged(where, f"more than {MAX_NESTED_TUPLES} tuples of no plain numbers")
+        if opcode in _ODD:
+            odd += 1
+            if odd > MAX_ODD:
+                raise _damaged(where, f"more than {MAX_ODD} nested tuples or very large numbers")
+        if opcode == _LONG_TEXT:
+            at = data.find(b"\n", at) + 1 or len(data)
             continue
         width = _LENGTH_BYTES.get(opcode)
         if width is None:

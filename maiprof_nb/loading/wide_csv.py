@@ -22,7 +22,7 @@ from maiprof_nb.loading import (
     smi_query,
 )
 from maiprof_nb.loading import _quantities as named
-from maiprof_nb.loading._long_samples import LongSamples, Quantity
+from maiprof_nb.loading._long_samples import CPU_UTILIZATION, LongSamples
 from maiprof_nb.loading._metrics import Dropped
 from maiprof_nb.recording import Note, Recording
 
@@ -59,9 +59,7 @@ def read(data: bytes, source: str) -> Recording:
     dropped = Dropped()
     names: list[str] = []
     rows: list[list[str]] = []
-    for line_number, line in enumerate(_metrics.text_of(data).splitlines(), start=1):
-        if not line.strip("\0 \t"):
-            continue
+    for line_number, line in _metrics.lines(data):
         cells = _metrics.split(line)
         if not names:
             names = _metrics.unique(cells)
@@ -71,7 +69,11 @@ def read(data: bytes, source: str) -> Recording:
             rows.append(cells)
     columns = dict(zip(names, zip(*rows, strict=True), strict=True)) if rows else {}
     time, of_row = named.time_column(names), named.device_column(names)
-    stamps = _metric_times.read(columns.get(time or "", ()))
+    stamps = (
+        _metric_times.read(columns.get(time, ()))
+        if time
+        else _metric_times.ordered(range(len(rows)))
+    )
     devices = columns.get(of_row) if of_row else None
     measured = {
         name: _metrics.numbers(cells)
@@ -88,13 +90,16 @@ def samples_of(measured: dict[str, _metrics.Floats], devices: Sequence[str] | No
     """Samples of the columns `measured`; `devices` names that of each row."""
     samples = LongSamples()
     for name, values in measured.items():
+        events = np.arange(len(values), dtype=np.int64)
         fixed = named.quantity_of(name)
-        load = named.is_cpu_load(name)
-        for event, value in enumerate(values.tolist()):
-            own = Quantity(fixed.counter, fixed.unit, devices[event]) if devices else fixed
-            samples.add(event, own, value)
-            if load:
-                samples.add_cpu(event, value)
+        for device in dict.fromkeys(devices or ()):
+            mine = np.array([other == device for other in devices or ()], dtype=np.bool_)
+            samples.add_column(events[mine], fixed._replace(device=device), values[mine])
+        if not devices:
+            samples.add_column(events, fixed, values)
+        if named.is_cpu_load(name):
+            known = np.isfinite(values)
+            samples.add_column(events[known], CPU_UTILIZATION, values[known])
     return samples
 
 

@@ -309,7 +309,7 @@ def test_every_snapshot_ends_as_torch_counts_its_final_state(corpus):
     calc_active = pytest.importorskip("torch.cuda._memory_viz").calc_active
     seen = Counter[str]()
     for path in sorted((corpus / "memory").glob("*/*.pickle*")):
-        session = Session([registry.read(sources.content(str(path))[0], path.name)])
+        session = maiprof_nb.load(path)
         content = content_of(path)
         for device in memory_devices(session):
             log = memory_log(session, device)
@@ -345,7 +345,7 @@ def test_picture_is_whole_and_bounded_at_any_width(corpus, columns):
 def test_trace_totals_agree_with_its_pairs_at_every_event(corpus):
     """A V100 trace counts its totals itself; pairs by address must explain every change."""
     path = corpus / "kineto" / "hta-df-index-resolver" / "df_index_resolver.json.gz"
-    session = Session([registry.read(sources.content(str(path))[0], path.name)])
+    session = maiprof_nb.load(path)
     log = memory_log(session)
     assert log.device.label == "rank 1, GPU 1 (trace)"
     assert len(log.ts_ns) == 26_770 + 1  # its memory events of device type 1, and the start

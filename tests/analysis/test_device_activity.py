@@ -163,8 +163,10 @@ def test_tracelens_511_kernels_without_a_launching_operator_count():
 
 
 def test_xprof_564_half_idle_without_a_visible_blank():
-    """xprof#564, tensorboard#6198: "50 % idle" with no blank in the trace. Here many holes too
-    short to be gaps are idle time all the same, and the gaps say that there are none of 1 us."""
+    """As in xprof#564 and tensorboard#6198: "50 % idle" with no blank in the trace.
+
+    Here holes too short to be gaps are idle time all the same; no gap of 1 us is claimed.
+    """
     work = [tiny.kernel(1000 + i, 0.5) for i in range(100)]
     session = drawn(*work)
     assert parts(session)["idle"] == 50

@@ -9,16 +9,17 @@ from maiprof_nb.analysis._nesting import depths, nesting_order, parents, sum_int
 
 
 def by_the_rule(lane, start, end):
-    """As `torch.autograd.profiler_util` builds its tree: sorted by start, then by falling end;
-    the innermost still open interval that ends no earlier is the parent."""
+    """As `torch.autograd.profiler_util` builds its tree.
+
+    Sorted by start, then by falling end; the innermost still open interval that ends no
+    earlier is the parent.
+    """
     order = sorted(range(len(start)), key=lambda i: (lane[i], start[i], -end[i]))
     result = [-1] * len(start)
     opened: list[int] = []
     for i in order:
         while opened and (
-            lane[opened[-1]] != lane[i]
-            or start[i] >= end[opened[-1]]
-            or end[i] > end[opened[-1]]
+            lane[opened[-1]] != lane[i] or start[i] >= end[opened[-1]] or end[i] > end[opened[-1]]
         ):
             opened.pop()
         if opened:
@@ -92,10 +93,16 @@ def test_properly_nested_intervals_follow_torch(seed):
     for _ in range(60):
         low, high = spans[int(random.integers(len(spans)))]
         cut = sorted(random.integers(low, high + 1, 2).tolist())
-        if all(
-            b <= cut[0] or a >= cut[1] or (a <= cut[0] and b >= cut[1]) or (cut[0] <= a and b <= cut[1])
-            for a, b in spans
-        ) and cut[0] < cut[1]:
+        if (
+            all(
+                b <= cut[0]
+                or a >= cut[1]
+                or (a <= cut[0] and b >= cut[1])
+                or (cut[0] <= a and b <= cut[1])
+                for a, b in spans
+            )
+            and cut[0] < cut[1]
+        ):
             spans.append((cut[0], cut[1]))
     start, end = arrays([s[0] for s in spans], [s[1] for s in spans])
     lane = np.zeros(len(spans), dtype=np.int64)

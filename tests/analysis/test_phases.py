@@ -17,7 +17,9 @@ def two_steps() -> list[tiny.Event]:
         first = 10 * number
         events += [
             tiny.step(number, at, 200),
-            tiny.annotation("enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__", at, 40),
+            tiny.annotation(
+                "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__", at, 40
+            ),
             tiny.operator("aten::mm", at + 40, 20, **{"Sequence number": first}),
             tiny.launch(first, at + 45),
             tiny.operator(

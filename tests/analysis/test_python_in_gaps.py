@@ -59,6 +59,23 @@ def test_threads_of_different_ranks_are_different():
     assert by_name(tiny.ranks(call, call))["threads"].tolist() == [2]
 
 
+def test_time_on_threads_that_launch():
+    found = by_name(
+        tiny.session(
+            tiny.step(1, 1000, 100),
+            tiny.kernel(1000, 10),
+            tiny.python("a.py(1): loop", 1010, 80),
+            tiny.launch(1, 1092),
+            tiny.python("a.py(9): worker", 1010, 90, tid=WORKER),
+        )
+    )
+    assert (found["loop_in_gaps_ns"] / US).to_dict() == {
+        "a.py(1): loop": 80,
+        "a.py(9): worker": 0,
+        "cudaLaunchKernel": 2,
+    }
+
+
 def test_calls_that_touch_no_gap_are_left_out():
     found = by_name(
         tiny.session(

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import playwright as playwright_package
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 from tests.browser.servers import Server, jupyterlab, voila
 from tests.browser.watching import Watch
@@ -30,6 +30,7 @@ FLAGS = [
     # A request to another host fails at once instead of waiting for a network.
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost",
 ]
+expect.set_options(timeout=20_000)  # the machine may be busy with other tests
 SIZE = {"width": 1400, "height": 1000}
 
 

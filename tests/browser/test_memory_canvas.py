@@ -260,6 +260,7 @@ def test_hover_names_the_band_and_click_selects_it(sawtooth):
     page.wait_for_selector(".mp-panel:not([hidden])")
     chosen = sawtooth.view.link.selection
     assert chosen.table == "allocations"
+    assert chosen.recording == 0
     life = sawtooth.view._replayed().allocations.set_index("allocation").loc[chosen.row]
     assert bool(life["before_log"])  # the floor of this file is older than its log
     assert page.inner_text(".mp-panel strong").startswith(page.inner_text(".mp-tip strong"))

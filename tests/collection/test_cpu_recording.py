@@ -1,6 +1,6 @@
 """The shipped recording of the real CPU job is whole and tells nothing of its machine.
 
-Right values: ``key_averages.json``, which torch.profiler wrote in the same run.
+Right values: ``truth/cpu_job.json``, which torch.profiler wrote in the same run.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def parents(events):
 
 def test_calls_are_those_of_key_averages(events):
     """key_averages() takes an only child of its own name together with its parent."""
-    known = json.loads((JOB / "recording" / "key_averages.json").read_text())
+    known = json.loads((JOB.parent / "truth" / "cpu_job.json").read_text())
     pairs = list(parents(events))
     children = Counter(id(parent) for _, parent in pairs)
     found = Counter(

@@ -18,7 +18,8 @@ def read(events: str, *, source: str = "trace.json", meta: str = ""):
 
 
 def operator_at(ts: str, dur: str = "1") -> str:
-    return f'{{"ph": "X", "cat": "cpu_op", "name": "op", "pid": 1, "tid": 1, "ts": {ts}, "dur": {dur}}}'
+    what = '"ph": "X", "cat": "cpu_op", "name": "op", "pid": 1, "tid": 1'
+    return f'{{{what}, "ts": {ts}, "dur": {dur}}}'
 
 
 def times(*written: str, meta: str = "") -> tuple[list[int], int | None]:
@@ -105,7 +106,7 @@ def test_impossible_durations_count_as_zero_and_are_noted(dur, code):
 
 def test_missing_duration_is_noted():
     found = read('{"ph": "X", "cat": "cpu_op", "name": "op", "ts": 1}')
-    assert [note.code for note in found.notes] == ["duration-missing", "rank-unknown"]
+    assert "duration-missing" in {note.code for note in found.notes}
     assert found.table("operators")["dur_ns"].tolist() == [0]
 
 
@@ -136,8 +137,11 @@ def test_an_event_without_a_time_is_kept_off_the_axis(ts):
         ('"distributedInfo": null, ', "trace.json", None, ["rank-unknown"]),
     ],
 )
-def test_rank(meta, source, rank, codes):
-    found = read(operator_at("1"), source=source, meta=meta)
+def test_rank(meta, source, rank, codes, tmp_path):
+    path = tmp_path / source
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(f'{{{meta}"traceEvents": [{operator_at("1")}]}}')
+    (found,) = maiprof_nb.load(path).recordings
     assert found.rank == rank
     assert [note.code for note in found.notes] == codes
 
@@ -257,7 +261,7 @@ def test_flows_have_ends_and_ids():
         )
     )
     assert found.table("flows")["end"].tolist() == ["start", "step", "finish"]
-    assert found.table("flows")["flow_id"].nunique() == 1
+    assert len(set(found.table("flows")["flow_id"])) == 1  # whether written as number or text
 
 
 def test_raw_arguments_stay_reachable(tmp_path):
@@ -297,9 +301,7 @@ def test_a_bare_list_is_a_trace_without_metadata():
 
 def test_metadata_behind_the_events_counts_too():
     data = f'{{"traceEvents": [{operator_at("1")}], "distributedInfo": {{"rank": 4}}}}'
-    found = kineto.read(data.encode(), "x.json")
-    assert found.rank == 4
-    assert found.meta["distributedInfo"] == {"rank": 4}
+    assert kineto.read(data.encode(), "x.json").meta == {"distributedInfo": {"rank": 4}}
 
 
 def test_memory_instants():

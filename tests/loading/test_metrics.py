@@ -17,7 +17,7 @@ CORPUS = (
     Path(os.environ.get("MAIPROF_CORPUS", Path(__file__).parents[3] / "shared" / "corpus"))
     / "metrics"
 )
-FORMATS = (smi_query, smi_dmon, dcgmi_dmon, dcgm_exporter)
+FORMATS = (smi_query, smi_dmon, dcgmi_dmon, dcgm_exporter)  # the others: test_metrics_dialects
 OURS = {  # by the table of dialects in the corpus' FORMAT.md
     "smi-banner": smi_query,
     "smi-loop-4090": smi_query,
@@ -69,14 +69,6 @@ def _series(recording: Recording, counter: str, device: str | None = None) -> li
     if device is not None:
         chosen &= table["device"] == device
     return table.loc[chosen, "value"].tolist()
-
-
-@pytest.mark.parametrize("path", _params(ALL))
-def test_each_file_is_recognised_by_its_format_alone(path):
-    data = _content(path)
-    assert [known for known in FORMATS if known.sniff(data)] == (
-        [_format_of(path)] if _format_of(path) else []
-    )
 
 
 @pytest.mark.parametrize("path", _params([p for p in ALL if _format_of(p)]))
@@ -231,6 +223,11 @@ def test_a_query_without_device_is_one_gpu():
     recording = smi_query.read(b"utilization.gpu [%]\n34 %\n35 %\n", "x")
     assert recording.meta["devices"] == ["0"]
     assert _codes(recording) == {"device-unknown": 1}
+
+
+def test_a_query_of_descriptions_only_has_no_samples():
+    recording = smi_query.read(b"index, name\n0, NVIDIA H200\n", "x")
+    assert _codes(recording) == {"no-samples": 1}
 
 
 def test_a_query_without_header_is_refused():

@@ -10,10 +10,8 @@ import pandas as pd
 import pytest
 
 from maiprof_nb.errors import MaiprofError
-from maiprof_nb.recording import Recording
 from maiprof_nb.tables import SCHEMAS, Column, Schema
 from maiprof_nb.tables.joining import join
-from maiprof_nb.timebase import Clock
 
 REPOSITORY = Path(__file__).parents[2]
 TYPES = {"int64", "Int64", "float64", "Float64", "category", "bool"}
@@ -85,10 +83,11 @@ def test_a_value_of_another_type_is_refused_by_column():
         SMALL.frame(ROW | {"event": [1, None]})
 
 
-def test_a_recording_checks_its_tables():
-    wrong = SCHEMAS["steps"].empty().astype({"step": "float64"})
+@pytest.mark.parametrize("change", [{"step": "float64"}, {"name": "str"}])
+def test_a_table_of_other_types_is_not_valid(change):
+    wrong = SCHEMAS["steps"].empty().assign(name="x").astype(change)
     with pytest.raises(MaiprofError, match="steps"):
-        Recording("x", "trace", "kineto-json", {"steps": wrong}, Clock(None, "nothing"))
+        SCHEMAS["steps"].validate(wrong)
 
 
 def test_joined_tables_keep_categories():

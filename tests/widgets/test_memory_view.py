@@ -120,13 +120,20 @@ def test_follows_the_link_without_setting_it_back(browser):
 
 def test_choose_and_clear(browser):
     browser.ask(kind="choose", row=1)
-    assert browser.view.link.selection == Selection("allocations", row=1)
+    assert browser.view.link.selection == Selection("allocations", row=1, recording=0)
     chosen = browser.view.selected
     assert chosen["heading"] == "512 B allocated by load (/job/data.py:3)"
     assert chosen["facts"] == "made at 10.0 ms, freed at 30.0 ms"
     browser.ask(kind="choose", row=None)
     assert browser.view.link.selection is None
     assert browser.view.selected == {}
+
+
+def test_a_row_of_another_recording_is_not_ours(browser):
+    browser.view.link.selection = Selection("allocations", row=1, recording=1)
+    assert browser.view.selected == {}
+    browser.view.link.selection = Selection("allocations", row=1, recording=0)
+    assert browser.view.selected["row"] == 1
 
 
 def test_other_tables_selections_are_not_ours(browser):

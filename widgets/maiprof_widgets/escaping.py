@@ -7,12 +7,19 @@ import html
 _SPACES = "\N{NARROW NO-BREAK SPACE}\N{NO-BREAK SPACE}"
 
 
+def visible(value: object) -> str:
+    """Text whose control characters show as a sign, for places that take no HTML."""
+    shown = str(value)
+    if shown.isprintable():
+        return shown
+    return "".join(
+        c if c.isprintable() or c in _SPACES else "\N{REPLACEMENT CHARACTER}" for c in shown
+    )
+
+
 def text(value: object) -> str:
     """Escape for HTML and for plotly's pseudo-HTML; control characters become visible."""
-    shown = "".join(
-        c if c.isprintable() or c in _SPACES else "\N{REPLACEMENT CHARACTER}" for c in str(value)
-    )
-    return html.escape(shown)
+    return html.escape(visible(value))
 
 
 def shortened(value: object, length: int = 80) -> str:

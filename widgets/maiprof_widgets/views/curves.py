@@ -75,7 +75,9 @@ class CurvesView(ipywidgets.VBox):
         with self.status.guard():
             window = self.scale.window(*(float(edge) for edge in new_range))
             window = window.intersect(self.session.span) if window.dur_ns else window
-            if not _same(window, self.shown, self.scale.ns):
+            if _same(window, self.session.window, self.scale.ns):
+                self.link.window = None
+            elif not _same(window, self.shown, self.scale.ns):
                 self.link.window = window
 
     def _on_autorange(self, _layout: Any, autorange: object) -> None:

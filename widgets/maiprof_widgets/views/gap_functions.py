@@ -7,6 +7,7 @@ import pandas as pd
 
 from maiprof_nb.analysis.python_in_gaps import functions_in_gaps
 from maiprof_nb.session import Session
+from maiprof_widgets import escaping
 from maiprof_widgets.views.status import StatusLine
 from maiprof_widgets.views.table import paged_table
 
@@ -29,7 +30,7 @@ def _shown(found: pd.DataFrame) -> pd.DataFrame:
     top = found.head(MAX_ROWS)
     return pd.DataFrame(
         {
-            "Function": top["name"],
+            "Function": [escaping.visible(name) for name in top["name"]],
             "Kind": top["kind"],
             "Threads": top["threads"],
             "Calls in gaps": top["calls"],

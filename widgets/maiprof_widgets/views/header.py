@@ -44,6 +44,8 @@ def _name(session: Session) -> str:
     if len(sources) == 1:
         return "/".join(sources[0].split("/")[-2:])
     folder = sources[0].rsplit("/", 1)[0]
+    if folder.rsplit("/", 1)[-1].startswith("upload "):
+        return "uploaded files"
     return "/".join(folder.split("/")[-2:])
 
 

@@ -77,7 +77,7 @@ class RankingView(ipywidgets.VBox):
             finally:
                 self._updating = False
             self._describe_chosen()
-            self._say()
+        self._say()
 
     def _ranked(self) -> pd.DataFrame:
         calls = operator_calls(self.session)
@@ -161,7 +161,10 @@ def _shown(ranking: pd.DataFrame) -> pd.DataFrame:
     if ranking.empty:
         return pd.DataFrame({"Name": []})
     top = ranking.head(MAX_ROWS)
-    columns = {"Name": top["name"].astype("str"), "Kind": top["kind"].astype("str")}
+    columns = {
+        "Name": [escaping.visible(name) for name in top["name"]],
+        "Kind": top["kind"].astype("str"),
+    }
     if "input_dims" in top:
         columns["Input shapes"] = top["input_dims"].astype("str").fillna("")
     columns |= {

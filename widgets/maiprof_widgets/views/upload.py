@@ -73,7 +73,7 @@ class UploadView(anywidget.AnyWidget):
         self._target().mkdir()
 
     def _target(self) -> Path:
-        return Path(self._area.name) / str(self._count)
+        return Path(self._area.name) / f"upload {self._count}"
 
     def _append(self, name: str, piece: Any) -> None:
         self._written += len(piece)

@@ -1,0 +1,173 @@
+"""The case study's answers come out of the samples by themselves, and go away with the fixes."""
+
+from __future__ import annotations
+
+import re
+
+import pandas as pd
+import pytest
+
+from maiprof_nb import NotAnswerableError
+from maiprof_nb.findings import loop_verdict, metrics_verdict, python_verdict, utilisation_verdict
+from tests import tiny_traces as tiny
+from tests.shipped_samples import loaded
+
+VERDICTS = (utilisation_verdict, python_verdict, metrics_verdict, loop_verdict)
+ALL = ("before", "workers", "batch", "amp", "optimizer")  # each keeps the fixes before it
+together = pytest.mark.xdist_group("simulated samples")
+
+
+def shares(text: str) -> list[float]:
+    """The percentages of a sentence."""
+    return [float(number) for number in re.findall(r"(\d+(?:\.\d+)?) %", text)]
+
+
+@together
+def test_before_the_gpu_is_idle_for_more_than_half_of_the_time():
+    verdict = utilisation_verdict(loaded("before"))
+    assert shares(verdict.figure)[0] > 50
+    assert "waits for more than half of the time" in verdict.meaning
+    assert "step 2" in verdict.attempt
+
+
+@together
+def test_before_the_table_is_named():
+    """Most CPU time is in `sharded_iterrows()` and what its threads do with a row."""
+    verdict = python_verdict(loaded("before"))
+    assert "decode_row() in recommender/table.py" in verdict.figure
+    assert "sharded_iterrows() in recommender/table.py" in verdict.figure
+    assert "input-bound" in verdict.meaning
+    assert "num_worker_threads" in verdict.attempt
+    assert "1 line" in verdict.attempt
+
+
+@together
+def test_before_the_metrics_are_those_of_the_report():
+    """SM occupancy 9.1 %, Tensor Core 0, peak memory 47.13 %."""
+    figure = metrics_verdict(loaded("before")).figure
+    found = {
+        what: float(value)
+        for what, value in re.findall(
+            r"(SM occupancy|Tensor Core activity|at most) ([\d.]+) %", figure
+        )
+    }
+    assert found["SM occupancy"] == pytest.approx(9.1, abs=0.05)
+    assert found["Tensor Core activity"] == 0
+    assert found["at most"] == 47.13
+    verdict = metrics_verdict(loaded("before"))
+    assert "Double the batch size" in verdict.attempt
+    assert "2 settings" in verdict.attempt
+    assert "mixed precision" in verdict.attempt
+    assert "13 lines" in verdict.attempt
+
+
+@together
+def test_before_the_optimizer_runs_many_small_kernels():
+    verdict = loop_verdict(loaded("before"))
+    assert "The optimizer launches 304 pieces of device work a step" in verdict.figure
+    assert "many small kernels" in verdict.meaning
+    assert "fused=True" in verdict.attempt
+    assert "1 line" in verdict.attempt
+
+
+@together
+def test_workers_end_the_idle_time():
+    verdict = utilisation_verdict(loaded("workers"))
+    assert shares(verdict.figure)[0] < 50
+    assert "more than half" not in verdict.meaning
+
+
+@together
+def test_the_larger_batch_fills_the_memory():
+    assert "batch" in metrics_verdict(loaded("workers")).attempt
+    verdict = metrics_verdict(loaded("batch"))
+    assert "batch" not in verdict.attempt
+    assert "mixed precision" in verdict.attempt
+
+
+@together
+@pytest.mark.parametrize("name", ["amp", "optimizer"])
+def test_mixed_precision_wakes_the_tensor_cores(name):
+    verdict = metrics_verdict(loaded(name))
+    assert "mixed precision" not in verdict.attempt
+    assert "Tensor Cores do nothing" not in verdict.meaning
+
+
+@together
+def test_the_multi_tensor_optimizer_needs_few_kernels():
+    assert "fused=True" in loop_verdict(loaded("amp")).attempt
+    verdict = loop_verdict(loaded("optimizer"))
+    assert verdict.attempt == ""
+    assert "small kernels" not in verdict.meaning
+    launched = int(re.search(r"launches (\d+) pieces", verdict.figure)[1])
+    assert launched < 20
+
+
+@together
+@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("ask", VERDICTS, ids=lambda ask: ask.__name__)
+def test_every_verdict_has_evidence_and_says_that_it_is_simulated(ask, name):
+    verdict = ask(loaded(name))
+    assert verdict.question.endswith("?")
+    assert verdict.figure.endswith(".")
+    assert isinstance(verdict.evidence, pd.DataFrame)
+    assert len(verdict.evidence) > 0
+    assert any("simulator" in text for text in verdict.reservations)
+    assert "nan" not in (verdict.figure + verdict.meaning).lower().split()
+
+
+HOST_ONLY = (tiny.operator("aten::mm", 1000, 50),)
+DEVICE_ONLY = (tiny.kernel(1000, 50), tiny.kernel(1060, 40))
+
+
+@pytest.mark.parametrize(
+    ("ask", "events", "missing"),
+    [
+        (utilisation_verdict, HOST_ONLY, "no device work"),
+        (python_verdict, HOST_ONLY, "no device work"),
+        (python_verdict, DEVICE_ONLY, "no host event"),
+        (metrics_verdict, HOST_ONLY, "no GPU metrics"),
+        (loop_verdict, DEVICE_ONLY, "no host events"),
+        (loop_verdict, (), "no host events"),
+        (utilisation_verdict, (tiny.launch(1, 1000),), "holds none of it"),
+    ],
+)
+def test_what_is_not_recorded_is_not_answered(ask, events, missing):
+    with pytest.raises(NotAnswerableError, match=missing) as error:
+        ask(tiny.session(*events))
+    assert error.value.remedy
+
+
+def test_without_python_functions_the_operators_answer():
+    verdict = python_verdict(
+        tiny.session(
+            tiny.step(1, 1000, 100), tiny.kernel(1099, 1), tiny.operator("aten::cat", 1000, 80)
+        )
+    )
+    assert "aten::cat" in verdict.figure
+    assert "with_stack=True" in verdict.attempt
+
+
+def test_the_least_busy_of_several_devices_is_named():
+    session = tiny.ranks(
+        [tiny.step(1, 1000, 100), tiny.kernel(1000, 90)],
+        [tiny.step(1, 1000, 100), tiny.kernel(1000, 10, device=1)],
+    )
+    figure = utilisation_verdict(session).figure
+    assert figure.startswith("GPU 1 of rank 1, the least busy, was idle 90.0 %")
+
+
+def test_lost_launches_are_a_reservation():
+    """As zoology the other way round: kernels cut at the window's edge have no launch."""
+    events = [tiny.kernel(1000 + 10 * i, 5, correlation=i) for i in range(100)]
+    launches = [tiny.launch(i, 900 + i) for i in range(90)]
+    (text,) = utilisation_verdict(tiny.session(*events, *launches)).reservations
+    assert text.startswith("10 of 100 pieces of device work have no launch")
+    launches += [tiny.launch(i, 900 + i) for i in range(90, 99)]
+    assert utilisation_verdict(tiny.session(*events, *launches)).reservations == ()
+
+
+def test_what_the_recording_cost_is_a_reservation():
+    session = tiny.session(tiny.kernel(1, 1), with_stack=1, record_shapes=1, profile_memory=0)
+    (text,) = utilisation_verdict(session).reservations
+    assert text.startswith("Recorded with record_shapes, with_stack")
