@@ -68,7 +68,7 @@ class Session:
         self.epoch_ns, self.placements = _place(self.recordings)
         self.selected_window: TimeWindow | None = None
         self.selected_ranks: tuple[int, ...] | None = None
-        self._unselected: Session | None = None
+        self._whole: Session | None = None
 
     def select(
         self,
@@ -96,7 +96,7 @@ class Session:
         part = Session.__new__(Session)
         part.recordings, part.epoch_ns = self.recordings, self.epoch_ns
         part.placements = self.placements
-        part._unselected = self.whole
+        part.__dict__["_whole"] = self.whole
         part.selected_ranks = self.selected_ranks
         part.selected_window = self.selected_window
         if ranks is not None:
@@ -126,7 +126,7 @@ class Session:
     @property
     def whole(self) -> Session:
         """The session without any selection."""
-        return self._unselected or self
+        return self._whole or self
 
     @cached_property
     def ranks(self) -> list[int]:

@@ -6,10 +6,10 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from maiprof_nb.cli import lab, serve, summary
+from maiprof_nb.cli import diagnose, lab, serve, summary
 from maiprof_nb.errors import MaiprofError
 
-_VERBS = (lab, serve, summary)
+_VERBS = (lab, serve, summary, diagnose)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 
 from maiprof_nb import load, units
+from maiprof_nb.cli._text import printable
 from maiprof_nb.errors import MaiprofError
 from maiprof_nb.recording import Recording
 from maiprof_nb.session import Session
@@ -29,7 +30,7 @@ def run(options: argparse.Namespace) -> int:
     for path in options.paths:
         found, faults = _summary(path, with_checks=not options.json)
         failed = failed or "error" in found
-        print(json.dumps(found) if options.json else _printable(_in_words(found, faults)))
+        print(json.dumps(found) if options.json else printable(_in_words(found, faults)))
     return 2 if failed else 0
 
 
@@ -99,9 +100,3 @@ def _in_words(found: dict[str, Any], faults: list[tuple[Any, str]]) -> str:
         ]
         lines += [f"    {fault}" for recording, fault in faults if recording == number]
     return "\n".join(lines)
-
-
-def _printable(text: str) -> str:
-    """Names from files must not steer the terminal."""
-    kept = "\n\N{NARROW NO-BREAK SPACE}"
-    return "".join(c if c.isprintable() or c in kept else "\N{REPLACEMENT CHARACTER}" for c in text)

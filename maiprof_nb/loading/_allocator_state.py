@@ -35,11 +35,22 @@ def segments(rows: Sequence[_Row]) -> pd.DataFrame:
             "active_bytes": integers(rows, "active_size", default=0),
             "requested_bytes": optional_integers(rows, "requested_size"),
             "stream": integers(rows, "stream", default=0),
-            "pool": [None if kind is None else str(kind) for kind in kinds],
-            "pool_id": [None if pool is None else str(tuple(pool)) for pool in pools],
+            "pool": [kind if isinstance(kind, str) else None for kind in kinds],
+            "pool_id": [_pool_id(pool) for pool in pools],
             "expandable": np.array([bool(row.get("is_expandable")) for row in rows], dtype=bool),
         }
     )
+
+
+def _pool_id(pool: Any) -> str | None:
+    if not isinstance(pool, tuple | list) or not all(isinstance(part, int) for part in pool):
+        return None
+    return str(tuple(pool))
+
+
+def _state(block: _Row) -> str:
+    state = block.get("state")
+    return state if isinstance(state, str) else ""
 
 
 def blocks(rows: Sequence[_Row], ids: StackIds) -> pd.DataFrame:
@@ -49,7 +60,7 @@ def blocks(rows: Sequence[_Row], ids: StackIds) -> pd.DataFrame:
     counts = np.array([len(found) for found in per_segment], dtype=np.int64)
     segment = np.repeat(np.arange(len(rows)), counts)
     size = integers(flat, "size")
-    states = [_STATES.get(str(block.get("state")), "inactive") for block in flat]
+    states = [_STATES.get(_state(block), "inactive") for block in flat]
     inactive = np.array([state == "inactive" for state in states], dtype=bool)
     requested = pd.Series(optional_integers(flat, "requested_size"))
     return SCHEMAS["blocks"].frame(

@@ -30,13 +30,16 @@ def named_ranges(rows: Sequence[Any], zero_us: int) -> tuple[pd.DataFrame, list[
         if not isinstance(row, dict) or not isinstance(row.get("time_us"), int):
             unpaired += 1
             continue
-        name, time_us = str(row.get("name")), row["time_us"]
-        starts = open_starts[name, row.get("device")]
+        name, time_us = row.get("name"), row["time_us"]
+        name = name if isinstance(name, str) else "?"
+        device = row.get("device")
+        device = device if isinstance(device, int) else None
+        starts = open_starts[name, device]
         if row.get("stage") == "START":
             starts.append((position, time_us))
         elif starts:
             event, start_us = starts.pop()
-            ranges.append((event, name, start_us, max(time_us - start_us, 0), row.get("device")))
+            ranges.append((event, name, start_us, max(time_us - start_us, 0), device))
         else:
             unpaired += 1
     unpaired += sum(len(starts) for starts in open_starts.values())

@@ -41,6 +41,7 @@ def read(data: bytes, source: str) -> Recording:
         If the pickle names code, is damaged, or is not a memory snapshot.
     """
     content = _layout(plain_data(data, source), source)
+    _refuse_multiplied(content, len(data), source)
     try:
         return _recording(content, source)
     except _ODD_FIELDS as problem:
@@ -64,6 +65,14 @@ def _layout(content: Any, source: str) -> dict[str, Any]:
     if not all(isinstance(trace, list) for trace in content["device_traces"]):
         raise _refusal(source, "its device_traces are no lists")
     return content
+
+
+def _refuse_multiplied(content: dict[str, Any], written_bytes: int, source: str) -> None:
+    """A row takes some bytes of the file, unless one list stands in many places of it."""
+    held = [segment["blocks"] for segment in content["segments"]] + content["device_traces"]
+    rows = sum(len(found) for found in held if isinstance(found, list | tuple))
+    if rows > written_bytes:
+        raise _refusal(source, f"it multiplies itself to {rows:,} rows")
 
 
 def _refusal(source: str, detail: str) -> LoadError:

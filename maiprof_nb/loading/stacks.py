@@ -26,17 +26,22 @@ _LIBRARY = re.compile(
 )
 
 
+def _plain(value: Any) -> str:
+    """Text of a value; lists are no part of a frame, and can be built to have no end."""
+    return str(value) if isinstance(value, str | int | float) else "?"
+
+
 def _frame_text(frame: Mapping[str, Any]) -> str:
-    name, file = str(frame.get("name", "?")), str(frame.get("filename", ""))
-    text = name if file in _NO_FILE else f"{name} ({file}:{frame.get('line', 0)})"
+    name, file = _plain(frame.get("name")), _plain(frame.get("filename", ""))
+    text = name if file in _NO_FILE else f"{name} ({file}:{_plain(frame.get('line', 0))})"
     return " ".join(text[:MAX_FRAME_TEXT].splitlines())
 
 
 def _frame_owner(frame: Mapping[str, Any]) -> int:
     """0 = the user's own code, 1 = a Python library, more = native code."""
-    file = str(frame.get("filename", ""))
+    file = _plain(frame.get("filename", ""))
     if _NATIVE.search(file):
-        name = str(frame.get("name", ""))
+        name = _plain(frame.get("name", ""))
         return next((rank for pattern, rank in _NATIVE_RANKS if pattern.match(name)), 4)
     return int(bool(_LIBRARY.search(file)))
 

@@ -5,21 +5,23 @@ from __future__ import annotations
 import io
 import pickle
 import re
-from typing import Any, NoReturn
+from collections.abc import Sequence
+from typing import Any, ClassVar, NoReturn
 
 from maiprof_nb.errors import LoadError
 
+_INT_BITS = 64
 _REMEDY = "Give the file that torch.cuda.memory._dump_snapshot wrote"
 _NO_CODE = "Snapshots are plain data; do not trust a file that brings code with it"
 
-MAX_ODD = 1_000  # values of kinds that no snapshot has
-
 # What one look takes in: opcodes without text of a stated length, and tuples of plain integers.
 # Refused is a memo index from 2**26 on: the unpickler fills its memo up to the largest index, so
-# that a file of 20 bytes could ask for 64 GiB. Counted as odd are
-# - integers of more than 64 bits: as keys of a dict they can be chosen to collide;
-# - tuples of anything else: as a key of a dict, a tuple in a tuple in a tuple ... is hashed by
-#   recursion in C, which ends the process at some 100 000 levels.
+# that a file of 20 bytes could ask for 64 GiB. Odd are, because of what they do as a dict's key,
+# - integers of more than 64 bits: they can be chosen to collide;
+# - tuples of anything else: a tuple in a tuple in a tuple ... is hashed by recursion in C, which
+#   ends the process, or takes for ever where each holds the one before many times.
+# No snapshot seen has any. A file with odd values is read by Python's slow unpickler, which lets
+# us look at each key.
 _INTEGER = rb"(?:K.|M..|J.{4}|I-?[0-9]{1,20}\n)"
 _SHORT_TUPLE = rb"(?:\x85|" + _INTEGER + rb"(?:\x86|" + _INTEGER + rb"\x87))?"
 _FIXED = re.compile(
@@ -42,26 +44,65 @@ _LENGTH_BYTES = {  # opcodes followed by a length of so many bytes, and then tha
 }
 
 
-class _PlainUnpickler(pickle.Unpickler):
-    """An unpickler that refuses every name and every persistent object."""
+class _Refusals:
+    """Refuses every name and every persistent object."""
 
-    def __init__(self, data: bytes, where: str) -> None:
-        super().__init__(io.BytesIO(data))
-        self._where = where
+    where = ""
 
     def find_class(self, module: str, name: str) -> NoReturn:
         raise LoadError(
             f"the pickle asks for {module}.{name}, and nothing is imported from a recording",
-            where=self._where,
+            where=self.where,
             remedy=_NO_CODE,
         )
 
     def persistent_load(self, pid: Any) -> NoReturn:  # noqa: ARG002 - pickle gives it
         raise LoadError(
             "the pickle refers to objects outside of itself",
-            where=self._where,
+            where=self.where,
             remedy=_REMEDY,
         )
+
+
+class _Fast(_Refusals, pickle.Unpickler):
+    """The unpickler written in C."""
+
+
+_SLOW: dict[int, Any] = dict(pickle._Unpickler.dispatch)  # noqa: SLF001
+
+
+class _Careful(_Refusals, pickle._Unpickler):  # noqa: SLF001 - documented as the one in Python
+    """The unpickler written in Python, which takes plain keys only; 40 times slower."""
+
+    dispatch: ClassVar[dict[int, Any]] = dict(_SLOW)
+    stack: list[Any]
+
+    def _one_item(self) -> None:
+        _check_keys(self.stack[-2:-1])
+        _SLOW[ord("s")](self)
+
+    def _items(self) -> None:
+        _check_keys(self.stack[::2])
+        _SLOW[ord("u")](self)
+
+    def _dict(self) -> None:
+        _check_keys(self.stack[::2])
+        _SLOW[ord("d")](self)
+
+    def _set(self) -> NoReturn:
+        raise ValueError("it holds a set")
+
+    dispatch[ord("s")] = _one_item
+    dispatch[ord("u")] = _items
+    dispatch[ord("d")] = _dict
+    dispatch[0x90] = dispatch[0x91] = _set
+
+
+def _check_keys(keys: Sequence[Any]) -> None:
+    for key in keys:
+        plain = key is None or isinstance(key, str | bytes | float)
+        if not plain and not (isinstance(key, int) and key.bit_length() <= _INT_BITS):
+            raise ValueError(f"a key is of type {type(key).__name__} or out of range")
 
 
 def plain_data(data: bytes, where: str) -> Any:
@@ -73,16 +114,17 @@ def plain_data(data: bytes, where: str) -> Any:
         If the pickle names a class or function, is damaged or cut, or would exhaust memory,
         the processor or the stack.
     """
-    _check_opcodes(data, where)
+    unpickler = (_Careful if _odd_values(data, where) else _Fast)(io.BytesIO(data))
+    unpickler.where = where
     try:
-        return _PlainUnpickler(data, where).load()
+        return unpickler.load()
     except LoadError:
         raise
     except Exception as problem:  # a damaged pickle can raise nearly anything
         raise _damaged(where, f"{type(problem).__name__}: {problem}") from problem
 
 
-def _check_opcodes(data: bytes, where: str) -> None:
+def _odd_values(data: bytes, where: str) -> int:
     """Walk over the opcodes without running them (about 70 MB a second)."""
     at = odd = 0
     while at < len(data):
@@ -90,11 +132,8 @@ def _check_opcodes(data: bytes, where: str) -> None:
         at = found.end() if found else at
         opcode = data[at : at + 1]
         if opcode == _STOP:
-            return
-        if opcode in _ODD:
-            odd += 1
-            if odd > MAX_ODD:
-                raise _damaged(where, f"more than {MAX_ODD} nested tuples or very large numbers")
+            return odd
+        odd += opcode in _ODD
         if opcode == _LONG_TEXT:
             at = data.find(b"\n", at) + 1 or len(data)
             continue

@@ -131,7 +131,8 @@ def no_links(trace: Trace) -> Result:
     if trace.work["external_id"].dropna().isin(operators).any():
         return passed()
     return failed(
-        "Nothing ties the device work to the host: its launches and operators are not in the trace.",
+        "Nothing ties the device work to the host: neither its launches nor its operators are "
+        "in the trace.",
         len(trace.work),
         1.0,
     )

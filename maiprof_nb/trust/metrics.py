@@ -17,7 +17,7 @@ _MISSING_FACTOR = 5
 _ENOUGH = 5
 _BUSY_SHARE = 0.05
 _UTILISATION = re.compile(
-    r"^(?:utilization\.gpu|sm|GPUTL|DCGM_FI_DEV_GPU_UTIL|Utilization / Gpu|Utilization / GPU|gfx_activity"
+    r"^(?:utilization\.gpu|sm|GPUTL|DCGM_FI_DEV_GPU_UTIL|Utilization / GPU|gfx_activity"
     r"|GPU use|GPU Load)$",
     re.IGNORECASE,
 )
@@ -108,8 +108,8 @@ def _unmeasured(recording: Recording, busy: bool) -> str:
         )
         engine = names.str.contains(_ENGINE).any()
         return (
-            "Utilisation is n/a in every sample, as on MIG instances and for single processes: this "
-            "is no idle GPU."
+            "Utilisation is n/a in every sample, as on MIG instances and for single processes: "
+            "this is no idle GPU."
             if noted and not engine
             else ""
         )

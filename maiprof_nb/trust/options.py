@@ -66,7 +66,7 @@ def shapes_missing(trace: Trace) -> Result:
     "profiler-overhead",
     of="trace",
     title="the profiler slowed the host",
-    remedy="Compare with runs profiled in the same way only; for times record without these options",
+    remedy="Compare with runs profiled in the same way only, or record without these options",
     reduces=_HOST,
 )
 def profiler_overhead(trace: Trace) -> Result:

@@ -41,7 +41,7 @@ def overlapping_work(trace: Trace) -> Result:
     start, end = start[order], start[order] + length[order]
     stream, device = stream[order], device[order]
     fresh = np.concatenate(([True], (np.diff(stream) != 0) | (np.diff(device) != 0)))
-    reach = _reach(np.cumsum(fresh), start, end)
+    reach = _reach(np.cumsum(fresh), end)
     late = np.concatenate(([0], reach[:-1])) - start  # how far the one ahead reaches in
     over = ~fresh & (late > trace.tolerance_ns) & (end > start)
     count = int(over.sum())
@@ -70,7 +70,7 @@ def _shifted(lane: Ints, start: Ints) -> Ints:
     return found
 
 
-def _reach(lane: Ints, start: Ints, end: Ints) -> Ints:
+def _reach(lane: Ints, end: Ints) -> Ints:
     """The latest end so far on each lane."""
     if len(end) == 0:
         return end

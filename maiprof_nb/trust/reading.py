@@ -12,7 +12,7 @@ _CUT = ("cut", "archive-cut")
 _CUT_ENDS = ("-cut", "-damaged")
 _LOST = ("event-lost", "events-dropped", "rows-dropped", "time-missing", "time-unreadable")
 _UNFINISHED = ("negative-duration", "duration-missing")
-_EVERYTHING = tuple(name for name in FIGURES if name not in {"alignment"})
+_EVERYTHING = tuple(name for name in FIGURES if name != "alignment")
 
 
 def _notes(recording: Recording, codes: tuple[str, ...]) -> list[Note]:

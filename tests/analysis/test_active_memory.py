@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import maiprof_nb
 from maiprof_nb.analysis.active_memory import (
     live_at,
     memory_curve,

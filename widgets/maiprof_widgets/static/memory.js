@@ -230,7 +230,8 @@ function render({ model, el }) {
     const top = y(picture.peak.bytes);
     context.font = `600 11px ${theme.font}`;
     const width = context.measureText(text).width + 8;
-    const left = Math.min(Math.max(at + 6, area.left), area.left + area.width - width);
+    const fits = at + 6 + width <= area.left + area.width;
+    const left = fits ? Math.max(at + 6, area.left) : at - 6 - width;
     const row = Math.max(top - 18, 2);
     context.fillStyle = `rgba(${theme.background.join(",")},0.86)`;
     context.fillRect(left, row, width, 15);
