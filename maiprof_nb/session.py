@@ -2,44 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import os
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import pandas as pd
 
-from maiprof_nb import sql
+from maiprof_nb import session_file, sql
 from maiprof_nb.errors import LoadError, UsageError
+from maiprof_nb.placement import BY_HAND, Axis, Placement, axis_of, spaced, with_stated
 from maiprof_nb.recording import Note, Recording
+from maiprof_nb.session_file import source_name
 from maiprof_nb.tables import SCHEMAS
 from maiprof_nb.tables.joining import join
-from maiprof_nb.timebase import NS_PER_S, TimeWindow
-
-_HOUR_NS = 3600 * NS_PER_S
-_ZONE_HOURS = sorted(range(-14, 15), key=abs)
+from maiprof_nb.timebase import TimeWindow
 
 
 @dataclass(frozen=True, slots=True)
-class Placement:
-    """Where one recording's time zero lies on the session's axis, and why.
+class _Part:
+    """What a session that shows only a part was made from, and the part."""
 
-    Parameters
-    ----------
-    offset_ns : int
-        Added to the recording's ``ts_ns`` to give session time.
-    origin : str
-        Where the alignment came from.
-    uncertainty_ns : int or None
-        How far off it may be; None when that cannot be stated.
-    on_axis : bool
-        False when the recording has an order only, or its clock could not be tied to
-        the others; its views then have an axis of their own.
-    """
-
-    offset_ns: int
-    origin: str
-    uncertainty_ns: int | None
-    on_axis: bool = True
+    whole: Session
+    ranks: tuple[int, ...] | None
+    window: TimeWindow | None
 
 
 class Session:
@@ -49,6 +35,10 @@ class Session:
     ----------
     recordings : sequence of Recording
         At most one trace a rank.
+    axis : Axis, optional
+        Where they lie, if not where their clocks say.
+    part : optional
+        What `select` shows of another session.
 
     Raises
     ------
@@ -62,13 +52,17 @@ class Session:
     wall clock that was, if any source knows.
     """
 
-    def __init__(self, recordings: Sequence[Recording]) -> None:
+    def __init__(
+        self,
+        recordings: Sequence[Recording],
+        *,
+        axis: Axis | None = None,
+        part: _Part | None = None,
+    ) -> None:
         self.recordings = tuple(recordings)
         _refuse_shared_ranks(self.recordings)
-        self.epoch_ns, self.placements = _place(self.recordings)
-        self.selected_window: TimeWindow | None = None
-        self.selected_ranks: tuple[int, ...] | None = None
-        self._whole: Session | None = None
+        self.axis = axis or axis_of(self.recordings)
+        self._part = part
 
     def select(
         self,
@@ -93,15 +87,10 @@ class Session:
         UsageError
             If a rank or step is not in the session.
         """
-        part = Session.__new__(Session)
-        part.recordings, part.epoch_ns = self.recordings, self.epoch_ns
-        part.placements = self.placements
-        part.__dict__["_whole"] = self.whole
-        part.selected_ranks = self.selected_ranks
-        part.selected_window = self.selected_window
+        chosen = self.selected_ranks
         if ranks is not None:
-            part.selected_ranks = tuple(sorted(ranks))
-            unknown = set(part.selected_ranks) - set(self.ranks)
+            chosen = tuple(sorted(ranks))
+            unknown = set(chosen) - set(self.ranks)
             if unknown:
                 raise UsageError(
                     f"rank {min(unknown)} is not in this session",
@@ -109,9 +98,102 @@ class Session:
                 )
         if steps is not None:
             window = self._steps_window(*steps)
-        if window is not None:
-            part.selected_window = window.intersect(self.window)
-        return part
+        shown = self.selected_window if window is None else window.intersect(self.window)
+        part = _Part(self.whole, chosen, shown)
+        return Session(self.recordings, axis=self.axis, part=part)
+
+    def placed(
+        self,
+        where: Mapping[int | str, int | Placement | None] | None = None,
+        *,
+        uncertainty_ns: int | None = None,
+        interval_s: Mapping[int | str, float] | None = None,
+    ) -> Session:
+        """A session in which some recordings lie elsewhere on the axis. The axis stays.
+
+        Parameters
+        ----------
+        where : Mapping, optional
+            Recording (its position, path or file name) to the session's time in ns at the
+            recording's own time zero, or to a `Placement`; None puts it back to where its
+            clock says.
+        uncertainty_ns : int, optional
+            How far off an offset given as a number may be, e.g. the width of one pixel where
+            it was dragged; not stated by default.
+        interval_s : Mapping, optional
+            Recording to the seconds between its samplings, for those that have an order of
+            rows and no times.
+
+        Raises
+        ------
+        UsageError
+            If there is no such recording, a snapshot without times is placed without an
+            interval, or an interval is given for a recording that has times.
+        """
+        intervals = {self.number_of(key): value for key, value in (interval_s or {}).items()}
+        recordings = [
+            spaced(recording, intervals[number]) if number in intervals else recording
+            for number, recording in enumerate(self.recordings)
+        ]
+        stated: dict[int, Placement | None] = {
+            number: None for number in intervals if not self.placements[number].stated
+        }
+        stated |= {
+            self.number_of(key): _stated(value, uncertainty_ns)
+            for key, value in (where or {}).items()
+        }
+        for number, placement in stated.items():
+            if placement is not None:
+                _refuse_events_as_times(recordings[number])
+        moved = Session(recordings, axis=with_stated(self.axis, recordings, stated))
+        if self._part is None:
+            return moved
+        return Session(recordings, axis=moved.axis, part=replace(self._part, whole=moved))
+
+    def number_of(self, recording: int | str) -> int:
+        """Position of a recording, by itself, the recording's path or its file name.
+
+        Raises
+        ------
+        UsageError
+            If there is none, or several have that name.
+        """
+        if isinstance(recording, int):
+            found = [recording] if 0 <= recording < len(self.recordings) else []
+        else:
+            sources = [one.source for one in self.recordings]
+            names = sources if recording in sources else [source_name(one) for one in sources]
+            found = [number for number, name in enumerate(names) if name == recording]
+        if len(found) != 1:
+            here = ", ".join(f"{n}: {source_name(r.source)}" for n, r in enumerate(self.recordings))
+            problem = "is not in" if not found else "is the name of several in"
+            raise UsageError(
+                f"recording {recording} {problem} this session",
+                remedy=f"Recordings here: {here or 'none'}",
+            )
+        return found[0]
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write down what the session is made of, to be loaded again with all its places.
+
+        Parameters
+        ----------
+        path : str or path
+            A local file, by custom ``NAME.maiprof.json``, best in the folder of the recordings:
+            what lies there or below is named relative to it, and `maiprof_nb.load` opens
+            nothing else from a session file unless told to trust it.
+
+        Raises
+        ------
+        UsageError
+            If a recording is no longer where it was, or the file cannot be written.
+
+        Notes
+        -----
+        The recordings themselves are not copied; of each the size and a hash of both ends are
+        kept to detect change. A selection is not saved.
+        """
+        session_file.write(path, self.recordings, self.axis)
 
     def _steps_window(self, first: int, last: int) -> TimeWindow:
         table = self.table("steps")
@@ -126,7 +208,27 @@ class Session:
     @property
     def whole(self) -> Session:
         """The session without any selection."""
-        return self._whole or self
+        return self._part.whole if self._part else self
+
+    @property
+    def selected_window(self) -> TimeWindow | None:
+        """The time that was selected, in ns of the session."""
+        return self._part.window if self._part else None
+
+    @property
+    def selected_ranks(self) -> tuple[int, ...] | None:
+        """The ranks that were selected, in order."""
+        return self._part.ranks if self._part else None
+
+    @property
+    def epoch_ns(self) -> int | None:
+        """Wall clock (ns since 1970-01-01 UTC) at time zero, if any source knows."""
+        return self.axis.epoch_ns
+
+    @property
+    def placements(self) -> tuple[Placement, ...]:
+        """Where each recording lies on the axis."""
+        return self.axis.placements
 
     @cached_property
     def ranks(self) -> list[int]:
@@ -260,68 +362,21 @@ def _refuse_shared_ranks(recordings: Sequence[Recording]) -> None:
         claimed[recording.rank] = recording.source
 
 
-def _place(recordings: Sequence[Recording]) -> tuple[int | None, tuple[Placement, ...]]:
-    """Time zero of the session on the wall clock, and each recording's place."""
-    known = [
-        (r.clock.epoch_ns + r.span.start_ns, r.kind)
-        for r in recordings
-        if r.clock.epoch_ns is not None
-    ]
-    for kinds in (("trace", "snapshot"), ("metrics",)):
-        starts = [start for start, kind in known if kind in kinds]
-        if starts:
-            break
-    epoch_ns = min(starts) if known and starts else None
-    return epoch_ns, tuple(_placement(r, epoch_ns, recordings) for r in recordings)
+def _stated(value: int | Placement | None, uncertainty_ns: int | None) -> Placement | None:
+    if value is None:
+        return None
+    if isinstance(value, Placement):
+        return replace(value, stated=True)
+    return Placement(int(value), BY_HAND, uncertainty_ns, stated=True)
 
 
-def _placement(
-    recording: Recording, epoch_ns: int | None, recordings: Sequence[Recording]
-) -> Placement:
-    clock = recording.clock
-    if clock.epoch_ns is None or epoch_ns is None:
-        alone = len(recordings) == 1
-        origin = clock.origin if alone else f"{clock.origin}; not tied to the other clocks"
-        return Placement(-recording.span.start_ns, origin, clock.uncertainty_ns, on_axis=alone)
-    offset = clock.epoch_ns - epoch_ns
-    placed = Placement(offset, clock.origin, clock.uncertainty_ns)
-    if clock.uncertainty_ns is None or clock.uncertainty_ns < _HOUR_NS:
-        return placed
-    return _in_some_zone(recording, placed, epoch_ns, recordings)
-
-
-def _in_some_zone(
-    recording: Recording, placed: Placement, epoch_ns: int, recordings: Sequence[Recording]
-) -> Placement:
-    """Shift a source of unstated time zone by whole hours onto the ones that are sure."""
-    sure = [
-        (r.clock.epoch_ns - epoch_ns + r.span.start_ns, r.clock.epoch_ns - epoch_ns + r.span.end_ns)
-        for r in recordings
-        if r.clock.epoch_ns is not None and (r.clock.uncertainty_ns or 0) < _HOUR_NS
-    ]
-    if not sure:
-        return placed
-    first, last = min(start for start, _ in sure), max(end for _, end in sure)
-    start = recording.span.start_ns + placed.offset_ns
-    end = recording.span.end_ns + placed.offset_ns
-    fits = [h for h in _ZONE_HOURS if start + h * _HOUR_NS <= last and end + h * _HOUR_NS >= first]
-    if not fits:
-        return replace(
-            placed,
-            origin=f"{placed.origin}; no whole-hour zone makes it meet the other recordings",
-            on_axis=False,
+def _refuse_events_as_times(recording: Recording) -> None:
+    if recording.kind == "snapshot" and recording.clock.ordered_only:
+        raise UsageError(
+            f"{recording.source} numbers its events and has no times to place",
+            remedy="State the mean time between events too, interval_s={recording: 0.0001}, or "
+            "record it with a PyTorch whose snapshots have time_us",
         )
-    if fits[0] == 0:
-        return replace(placed, origin=f"{placed.origin}; it meets the other recordings so")
-    if len(fits) > 1:
-        return replace(placed, origin=f"{placed.origin}; zone not clear", on_axis=False)
-    zone = -fits[0]
-    return replace(
-        placed,
-        offset_ns=placed.offset_ns + fits[0] * _HOUR_NS,
-        origin=f"local time; UTC{zone:+d} is the only whole-hour zone that meets the others",
-        uncertainty_ns=NS_PER_S,
-    )
 
 
 def _placed(frame: pd.DataFrame, number: int, rank: int | None, offset_ns: int) -> pd.DataFrame:

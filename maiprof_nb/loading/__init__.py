@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 
+from maiprof_nb import session_file
 from maiprof_nb.errors import LoadError, UsageError
-from maiprof_nb.loading import cache, progress, registry, sources
-from maiprof_nb.loading.ahead import read_ahead
+from maiprof_nb.loading import progress
+from maiprof_nb.loading.limits import Limits, using
 from maiprof_nb.loading.progress import Report
-from maiprof_nb.loading.rank import rank_of
-from maiprof_nb.recording import Note, Recording
+from maiprof_nb.loading.reading import base_name, recordings_of
+from maiprof_nb.loading.restoring import restored
+from maiprof_nb.loading.zones import in_zone, zone_of
+from maiprof_nb.recording import Recording
 from maiprof_nb.session import Session
-from maiprof_nb.tables import SCHEMAS
 
 Source = str | os.PathLike[str]
 
@@ -22,7 +23,10 @@ def load(
     source: Source | Iterable[Source],
     *,
     ranks: Mapping[str, int] | None = None,
+    zone: str | None = None,
     report: Report | None = None,
+    trust_paths: bool = False,
+    limits: Limits | None = None,
 ) -> Session:
     """Load what belongs to one job.
 
@@ -30,12 +34,22 @@ def load(
     ----------
     source : str, path or iterable of them
         A file, a folder (everything in it), or any URL that fsspec can open. Formats are
-        recognised by content: Kineto traces, CUDA memory snapshots, GPU metrics logs.
+        recognised by content: Kineto traces, CUDA memory snapshots, GPU metrics logs, and
+        a session file (`Session.save`), which is loaded alone.
     ranks : Mapping of str to int, optional
         Rank of a file, by its name or path, where neither the file nor its name says it
         or they say it wrongly.
+    zone : str, optional
+        Time zone of logs whose time stamps are local without saying of where: a name
+        (``Europe/Berlin``) or a distance from UTC (``+02:00``). Without it the whole hour
+        is taken that makes them meet the other recordings.
     report : callable, optional
         Called with the share done, 0 to 1; an exception it raises stops the load.
+    trust_paths : bool
+        Whether a session file may name recordings outside its own folder.
+    limits : Limits, optional
+        How much a file may unpack to, and so on; by default what the environment says
+        (`maiprof_nb.loading.limits.Limits`).
 
     Returns
     -------
@@ -48,7 +62,8 @@ def load(
         If nothing can be read, or two traces claim one rank. In a folder, files that
         cannot be read are noted and the others are loaded.
     UsageError
-        If `ranks` names a file that is not among those loaded.
+        If `ranks` names a file that is not among those loaded, there is no such `zone`, or
+        either is given for a session file, which states them itself.
 
     Notes
     -----
@@ -58,92 +73,46 @@ def load(
     given = [source] if isinstance(source, str | os.PathLike) else list(source)
     if not given:
         raise LoadError("nothing was given to load", remedy="Give a file, a folder or a URL")
+    if zone is not None:
+        zone_of(zone)  # before what may take long
+    if _is_session_file([os.fspath(one) for one in given], ranks, zone):
+        with progress.reported_to(report), using(limits):
+            return restored(
+                os.fspath(given[0]), lambda one: recordings_of(one, {}), trust_paths=trust_paths
+            )
     recordings: list[Recording] = []
-    with progress.reported_to(report):
+    with progress.reported_to(report), using(limits):
         for number, one in enumerate(given):
             with progress.part(number, len(given)):
                 recordings += recordings_of(os.fspath(one), ranks or {})
     _refuse_unused(ranks or {}, recordings)
-    return Session(recordings)
+    return Session([in_zone(one, zone) for one in recordings] if zone else recordings)
 
 
-def recordings_of(path_or_url: str, ranks: Mapping[str, int]) -> list[Recording]:
-    """The recordings of one path: one of a file, those that can be read of a folder.
-
-    Raises
-    ------
-    LoadError
-        If it is a file that cannot be read, or a folder in which none can.
-    """
-    found = sources.files(path_or_url)
-    if found == [path_or_url]:
-        return [_read(path_or_url, ranks)]
-    read_ahead(found)
-    recordings: list[Recording] = []
-    refused: list[str] = []
-    for number, name in enumerate(found):
-        try:
-            with progress.part(number, len(found)):
-                recordings.append(_read(name, ranks))
-        except LoadError as problem:
-            refused.append(problem.sentence)
-    if not recordings:
+def _is_session_file(paths: list[str], ranks: Mapping[str, int] | None, zone: str | None) -> bool:
+    saved = [path for path in paths if session_file.is_session_file(path)]
+    if not saved:
+        return False
+    if len(paths) > 1:
         raise LoadError(
-            f"none of the {len(found)} files in the folder can be read; the first: {refused[0]}",
-            where=path_or_url,
+            "is a session file, and others were given beside it",
+            where=saved[0],
+            remedy="Load it alone; it names its recordings itself",
         )
-    if refused:
-        text = f"Files of the folder were left out; the first: {refused[0]}"
-        first = recordings[0]
-        noted = (*first.notes, Note("file-left-out", text, len(refused)))
-        recordings[0] = replace(first, notes=noted)
-    return recordings
-
-
-def _read(name: str, ranks: Mapping[str, int]) -> Recording:
-    return _with_rank(cache.fetch(name) or read_through(name), name, ranks)
-
-
-def read_through(name: str) -> Recording:
-    """Read a file, from the cache if its content is known there, and else into it."""
-    data, notes = sources.content(name)
-    if len(data) < cache.MIN_BYTES or cache.folder() is None:
-        return _parsed(data, name, notes)
-    key = cache.content_key(data, notes)
-    found = cache.fetch(name, key)
-    if found is None:
-        found = _parsed(data, name, notes)
-        cache.store(found, key)
-    return found
-
-
-def _parsed(data: bytes, name: str, notes: list[Note]) -> Recording:
-    recording = registry.read(data, name)
-    for table, frame in recording.tables.items():
-        SCHEMAS[table].validate(frame)
-    return replace(recording, notes=(*notes, *recording.notes))
+    if ranks or zone:
+        raise UsageError(
+            "ranks= and zone= are not for a session file, which states them itself",
+            where=saved[0],
+            remedy="Load its recordings by their own names to state something else",
+        )
+    return True
 
 
 def _refuse_unused(ranks: Mapping[str, int], recordings: list[Recording]) -> None:
     known = {recording.source for recording in recordings}
-    unknown = sorted(set(ranks) - known - {_base_name(source) for source in known})
+    unknown = sorted(set(ranks) - known - {base_name(source) for source in known})
     if unknown:
         raise UsageError(
             f"ranks= names a file that was not loaded: {unknown[0]}",
-            remedy=f"Files here: {', '.join(sorted(map(_base_name, known)))}",
+            remedy=f"Files here: {', '.join(sorted(map(base_name, known)))}",
         )
-
-
-def _base_name(path_or_url: str) -> str:
-    return path_or_url.replace("\\", "/").rsplit("/", 1)[-1]
-
-
-def _with_rank(recording: Recording, name: str, ranks: Mapping[str, int]) -> Recording:
-    given = ranks.get(name, ranks.get(_base_name(name)))
-    if given is not None:
-        note = Note("rank-by-hand", f"Rank {given} was given by the caller.")
-        return replace(recording, rank=given, notes=(*recording.notes, note))
-    if recording.kind != "trace":
-        return recording
-    rank, notes = rank_of(dict(recording.meta), name)
-    return replace(recording, rank=rank, notes=(*recording.notes, *notes))

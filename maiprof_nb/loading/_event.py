@@ -20,10 +20,17 @@ class Args(msgspec.Struct, gc=False, frozen=True):
     bytes: Any = None
     blocks_per_sm: Any = msgspec.field(default=None, name="blocks per SM")
     est_occupancy_pct: Any = msgspec.field(default=None, name="est. achieved occupancy %")
+    grid: msgspec.Raw = NOTHING
+    block: msgspec.Raw = NOTHING
+    registers: Any = msgspec.field(default=None, name="registers per thread")
+    shared_memory: Any = msgspec.field(default=None, name="shared memory")
     collective: Any = msgspec.field(default=None, name="Collective name")
     sequence: Any = msgspec.field(default=None, name="Sequence number")
     input_dims: msgspec.Raw = msgspec.field(default=NOTHING, name="Input Dims")
     input_dims_2021: msgspec.Raw = msgspec.field(default=NOTHING, name="Input dims")
+    input_types: msgspec.Raw = msgspec.field(default=NOTHING, name="Input type")
+    concrete_inputs: msgspec.Raw = msgspec.field(default=NOTHING, name="Concrete Inputs")
+    call_stack: Any = msgspec.field(default=None, name="Call stack")
     python_id: Any = msgspec.field(default=None, name="Python id")
     python_parent_id: Any = msgspec.field(default=None, name="Python parent id")
     python_module_id: Any = msgspec.field(default=None, name="Python module id")

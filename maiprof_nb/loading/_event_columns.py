@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
+import msgspec
 import numpy as np
 import pandas as pd
 
@@ -68,3 +70,42 @@ def labels(values: list[Any]) -> pd.Categorical:
     return pd.Categorical.from_codes(
         np.append(again, -1)[codes], categories=pd.Index(names, dtype="str")
     )
+
+
+def written(values: list[msgspec.Raw]) -> pd.Categorical:
+    """The text of values that were left undecoded, on one line; missing where there is none."""
+    codes, found = _numbered(values)
+    return _distinct(codes, [_one_line(str(text, "utf-8", "replace")) for text in found])
+
+
+def extents(values: list[msgspec.Raw]) -> pd.Categorical:
+    """Three whole numbers as ``[x, y, z]``; missing where the file says anything else."""
+    codes, found = _numbered(values)
+    return _distinct(codes, [_extent(text) for text in found])
+
+
+def _numbered(values: list[msgspec.Raw]) -> tuple[Any, list[bytes]]:
+    """Each value's place among the different ones. For short bytes faster than factorize."""
+    seen: dict[bytes, int] = {}
+    place = seen.setdefault
+    codes = [place(value, len(seen)) for value in map(bytes, values)]
+    return np.array(codes, dtype=np.int64), list(seen)
+
+
+def _one_line(text: str) -> str:
+    """Lists that a file spreads over lines as others write them."""
+    return re.sub(r"\s*\n\s*", "", re.sub(r",\s*\n\s*", ", ", text)) if "\n" in text else text
+
+
+def _extent(text: bytes) -> str:
+    try:
+        return str(msgspec.json.decode(text, type=list[int])) if text else ""
+    except msgspec.MsgspecError:
+        return ""
+
+
+def _distinct(codes: Any, names: list[str]) -> pd.Categorical:
+    """Categories from places in a list of texts; equal ones are one, empty ones missing."""
+    again, unique = pd.factorize(np.array([name or None for name in names], dtype=object))
+    found = again[codes] if len(names) else codes
+    return pd.Categorical.from_codes(found, categories=pd.Index(unique, dtype="str"))

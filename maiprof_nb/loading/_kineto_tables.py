@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -12,13 +13,21 @@ import pandas as pd
 
 from maiprof_nb.loading._chrome_json import Part
 from maiprof_nb.loading._event import NO_ARGS, Args
-from maiprof_nb.loading._event_columns import floats, integers, labels, texts
+from maiprof_nb.loading._event_columns import (
+    extents,
+    floats,
+    integers,
+    labels,
+    texts,
+    written,
+)
 from maiprof_nb.loading._kernel_kind import kinds
 from maiprof_nb.loading._kineto_times import Bools, Ints, nanoseconds
 from maiprof_nb.loading._tally import Tally
 from maiprof_nb.tables import SCHEMAS
 
 Places = npt.NDArray[np.intp]
+_ABSURD = 1e300  # no counter reaches this, and some integers are too large for a float
 
 _BY_CATEGORY = {
     "cpu_op": "operators",
@@ -116,7 +125,11 @@ class Rows:
     def samples(self, place: int) -> list[tuple[str, float]]:
         """The values of a counter event."""
         values = self.part.args(place).items()
-        return [(key, value) for key, value in values if isinstance(value, int | float)]
+        return [
+            (key, float(value))
+            for key, value in values
+            if isinstance(value, int | float) and abs(value) < _ABSURD
+        ]
 
     def first_start(self) -> tuple[int, int] | None:
         """(0, start) of the first complete event, else (1, start) of any, else None."""
@@ -125,17 +138,17 @@ class Rows:
                 return order, int(self.ts_ns[known].min())
         return None
 
-    def counts(self) -> dict[str, int]:
+    def counts(self) -> Counter[str]:
         """Events by phase and category exactly as the file has them."""
         width = len(self.category.categories) + 1  # the last stands for "no category"
         phases = [*self.phase.categories, ""]
         categories = [*self.category.categories, ""]
         pairs = self.phase.codes.astype(np.int64) * width + self.category.codes % width
         found, numbers = np.unique(pairs, return_counts=True)
-        return {
-            f"{phases[pair // width]}/{categories[pair % width]}": int(number)
-            for pair, number in zip(found, numbers, strict=True)
-        }
+        counted: Counter[str] = Counter()  # no category and an empty one are written alike
+        for pair, number in zip(found, numbers, strict=True):
+            counted[f"{phases[pair // width]}/{categories[pair % width]}"] += int(number)
+        return counted
 
     def places(self) -> dict[str, Places]:
         """Positions of the events of each table, by table name."""
@@ -208,14 +221,16 @@ def _operators(rows: Rows, at: Places) -> pd.DataFrame:
         | {
             "external_id": _external_ids(args),
             "sequence": integers([a.sequence for a in args]),
-            "input_dims": texts([_dims(a) for a in args]),
+            "input_dims": written([a.input_dims or a.input_dims_2021 for a in args]),
+            "input_types": written([a.input_types for a in args]),
+            "concrete_inputs": written([a.concrete_inputs for a in args]),
+            "call_stack": texts([_stack(a.call_stack) for a in args]),
         }
     )
 
 
-def _dims(args: Args) -> str | None:
-    written = bytes(args.input_dims) or bytes(args.input_dims_2021)
-    return str(written, "utf-8", "replace") if written else None
+def _stack(value: Any) -> str | None:
+    return value if isinstance(value, str) and value else None
 
 
 def _annotations(rows: Rows, at: Places) -> pd.DataFrame:
@@ -283,6 +298,10 @@ def _kernels(rows: Rows, at: Places) -> pd.DataFrame:
             "size_bytes": integers([a.bytes for a in args]),
             "blocks_per_sm": floats([a.blocks_per_sm for a in args]),
             "est_occupancy_pct": floats([a.est_occupancy_pct for a in args]),
+            "grid": extents([a.grid for a in args]),
+            "block": extents([a.block for a in args]),
+            "registers": integers([a.registers for a in args]),
+            "shared_memory_bytes": integers([a.shared_memory for a in args]),
         }
     )
 
@@ -307,7 +326,7 @@ def _flows(rows: Rows, at: Places) -> pd.DataFrame:
 
 
 def _counters(rows: Rows, at: Places) -> pd.DataFrame:
-    samples = [(i, key, float(value)) for i in at for key, value in rows.samples(i)]
+    samples = [(i, key, value) for i in at for key, value in rows.samples(i)]
     places = np.array([place for place, _, _ in samples], dtype=np.intp)
     return SCHEMAS["counters"].frame(
         {

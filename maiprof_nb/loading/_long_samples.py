@@ -108,5 +108,10 @@ class LongSamples:
         )
 
     def _texts(self, part: str, kind: np.ndarray[Any, Any]) -> pd.Categorical:
-        texts = [text and text[:_MAX_NAME] for text in map(attrgetter(part), self.quantities)]
+        texts = [text and _shown(text) for text in map(attrgetter(part), self.quantities)]
         return pd.Series(texts, dtype="str").astype("category").array[kind]
+
+
+def _shown(text: str) -> str:
+    """Shortened, and without halves of surrogate pairs, which no table can hold."""
+    return text[:_MAX_NAME].encode("utf-8", "replace").decode()

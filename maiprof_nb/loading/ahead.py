@@ -1,8 +1,7 @@
 """Reads several big files at once, each in a process of its own, into the cache.
 
-``python -m maiprof_nb.loading.ahead FILE...`` is such a process; it prints how far it is. A
-separate program is started, and not this one forked: notebooks have threads, and scripts
-need no guard round their first line.
+A separate program is started (`ahead_worker`), and not this one forked: notebooks have threads,
+and scripts need no guard round their first line.
 """
 
 from __future__ import annotations
@@ -11,12 +10,11 @@ import os
 import selectors
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import IO, cast
 
 import fsspec
 
-from maiprof_nb.errors import MaiprofError
 from maiprof_nb.loading import cache, progress
 
 WORTH_BYTES = 48 * 2**20  # as stored; less is read before a process has started
@@ -56,7 +54,7 @@ def _shares(sizes: dict[str, int], count: int) -> list[list[str]]:
 
 
 def _run(shares: list[list[str]]) -> None:
-    command = [sys.executable, "-m", "maiprof_nb.loading.ahead"]
+    command = [sys.executable, "-m", "maiprof_nb.loading.ahead_worker"]
     running = [
         subprocess.Popen(  # noqa: S603 - this interpreter, on paths as arguments
             [*command, *share], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
@@ -82,23 +80,3 @@ def _run(shares: list[list[str]]) -> None:
             process.wait()
             if process.stdout is not None:
                 process.stdout.close()
-
-
-def _printing(before: int, count: int) -> Callable[[float], None]:
-    return lambda share: print((before + share) / count, flush=True)  # noqa: T201
-
-
-def main(names: Sequence[str]) -> None:
-    """Read each file into the cache."""
-    from maiprof_nb.loading import read_through  # noqa: PLC0415 - it imports this module
-
-    for number, name in enumerate(names):
-        try:
-            with progress.reported_to(_printing(number, len(names))):
-                read_through(name)
-        except MaiprofError:
-            continue  # whoever asked for it meets the same error, with its words
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])

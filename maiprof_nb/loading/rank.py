@@ -7,6 +7,7 @@ from typing import Any
 
 from maiprof_nb.recording import Note
 
+_ARCHIVES = (".zip", ".tar", ".tgz", ".gz", ".zst", ".xz", ".bz2")
 _IN_NAME = re.compile(r"(?<![a-z])(?:rank|worker|TP)[-_]?(\d+)", re.IGNORECASE)
 
 
@@ -21,9 +22,15 @@ def rank_of(meta: dict[str, Any], source: str) -> tuple[int | None, list[Note]]:
     stated = meta.get("distributedInfo")
     if isinstance(stated, dict) and isinstance(stated.get("rank"), int):
         return stated["rank"], []
-    name = source.replace("\\", "/").rsplit("/", 1)[-1]
-    found = _IN_NAME.search(name)
+    found = _IN_NAME.search(_own_name(source))
     if found:
         text = f"The file states no rank; rank {found[1]} was taken from its name."
         return int(found[1]), [Note("rank-from-name", text)]
     return None, [Note("rank-unknown", "Neither the file nor its name states a rank.")]
+
+
+def _own_name(source: str) -> str:
+    """The file's name; with that of its archive in front, where it lies in one."""
+    parts = source.replace("\\", "/").split("/")
+    archived = [part for part in parts[:-1] if part.lower().endswith(_ARCHIVES)]
+    return "/".join([parts[-1], *archived[-1:]])

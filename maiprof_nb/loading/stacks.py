@@ -28,7 +28,8 @@ _LIBRARY = re.compile(
 
 def _plain(value: Any) -> str:
     """Text of a value; lists are no part of a frame, and can be built to have no end."""
-    return str(value) if isinstance(value, str | int | float) else "?"
+    text = str(value) if isinstance(value, str | int | float) else "?"
+    return text.encode("utf-8", "replace").decode()  # a path that was no UTF-8 has half characters
 
 
 def _frame_text(frame: Mapping[str, Any]) -> str:

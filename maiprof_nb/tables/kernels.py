@@ -29,5 +29,9 @@ SCHEMA = Schema(
             "achieved occupancy as Kineto estimated it; not a measurement",
             "%",
         ),
+        Column("grid", "category", "blocks of the grid, as `[x, y, z]`, if recorded"),
+        Column("block", "category", "threads of a block, as `[x, y, z]`, if recorded"),
+        Column("registers", "Int64", "registers a thread"),
+        Column("shared_memory_bytes", "Int64", "shared memory a block", "B"),
     ),
 )

@@ -23,5 +23,20 @@ SCHEMA = Schema(
             "autograd sequence number, shared by a forward operator and its backward",
         ),
         Column("input_dims", "category", "shapes of the inputs as written, if recorded"),
+        Column(
+            "input_types",
+            "category",
+            "types of the inputs as written, if recorded, in the order of `input_dims`",
+        ),
+        Column(
+            "concrete_inputs",
+            "category",
+            "values of the inputs that are no tensors (strides, flags) as written, if recorded",
+        ),
+        Column(
+            "call_stack",
+            "category",
+            "Python lines that led to it, innermost first, in traces that write them as text",
+        ),
     ),
 )

@@ -24,12 +24,12 @@ _ENOUGH = 5
     reduces=("python-in-gaps", "steps", "alignment"),
 )
 def work_before_launch(trace: Trace) -> Result:
-    """Device work begins before the host call that launched it: the clocks of host and device
-    disagree at least by that much.
+    """Device work begins before the host call that launched it.
 
-    Utilisation, breakdown and the lengths of gaps are on the device's clock alone and stay
-    exact; what the host did during a gap, and delays between launch and start, do not.
-    """  # noqa: D205
+    The clocks of host and device disagree at least by that much. Utilisation, breakdown and the
+    lengths of gaps are on the device's clock alone and stay exact; what the host did during a
+    gap, and delays between launch and start, do not.
+    """
     rows, called = trace.launch_start
     if not len(rows):
         return not_applicable("no device work is tied to its launch")

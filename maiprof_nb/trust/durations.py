@@ -54,9 +54,10 @@ def one_long_event(trace: Trace) -> Result:
     reduces=("operator-times", "phases", "steps", "python-in-gaps"),
 )
 def absurd_duration(trace: Trace) -> Result:
-    """One event of the host is more than ten times as long as all other events of the trace
-    together span: its end was not recorded, or overflowed.
-    """  # noqa: D205
+    """One event of the host is ten times as long as the time that all others together span.
+
+    Its end was not recorded, or overflowed.
+    """
     starts, ends = [trace.work_start], [trace.work_start + trace.work_dur]
     longest, name = 0, ""
     for table in _HOST:

@@ -106,9 +106,9 @@ def without_launch(trace: Trace) -> Result:
         count / len(lost),
         LOST_SHARE,
         lambda: (
-            f"{units.count(count)} of {units.count(len(lost))} pieces of device work "
-            f"({units.count(kernels)} of them kernels) have no launch in the trace (cut at the "
-            "window's edge, or lost); phases and operators miss them."
+            f"{units.count(count)} of {units.count(len(lost))} pieces of device work have no "
+            f"launch in the trace ({units.count(kernels)} kernels among them; cut at the window's "
+            "edge, or lost); phases and operators miss them."
         ),
     )
 

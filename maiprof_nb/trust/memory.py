@@ -61,12 +61,12 @@ def log_missing(recording: Recording) -> Result:
     reduces=_MEMORY,
 )
 def log_begins_late(recording: Recording) -> Result:
-    """Allocations are older than the log: it was switched on late, or its ring overflowed and the
-    oldest entries were overwritten.
+    """Allocations are older than the log.
 
+    It was switched on late, or its ring overflowed and the oldest entries were overwritten.
     Amounts are right from the first entry on, as the final state tells what was there before.
     Whose the older allocations are, and what was before, is unknown; so a peak may be missing.
-    """  # noqa: D205
+    """
     events = recording.table("allocator_events")
     if not _has_log(recording):
         return not_applicable("the snapshot holds no log")
@@ -97,9 +97,11 @@ def log_begins_late(recording: Recording) -> Result:
     reduces=_MEMORY,
 )
 def log_inconsistent(recording: Recording) -> Result:
-    """Frees of what was not allocated, allocations of what was in use, or a final state that the
-    log does not lead to.
-    """  # noqa: D205
+    """Entries do not fit one another or the final state.
+
+    There are frees of what was not allocated, allocations of what was in use, or changes between
+    the end of the log and the final state.
+    """
     if not _has_log(recording):
         return not_applicable("the snapshot holds no log")
     odd = _count(recording, *_FAULTS)

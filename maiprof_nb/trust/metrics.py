@@ -35,9 +35,10 @@ _ENGINE = re.compile(r"^(?:GRACT|SMACT|DCGM_FI_PROF_(?:GR_ENGINE|SM)_ACTIVE)$")
     reduces=("metrics",),
 )
 def metric_gaps(recording: Recording) -> Result:
-    """A series pauses for more than five times its usual interval: the sampler was held up or
-    stopped, and nothing is known of the time between.
-    """  # noqa: D205
+    """A series pauses for more than five times its usual interval.
+
+    The sampler was held up or stopped, and nothing is known of the time between.
+    """
     if recording.clock.ordered_only:
         return not_applicable("the samples have no times")
     samples = recording.table("counters")
@@ -84,9 +85,11 @@ def _series(samples: pd.DataFrame) -> pd.Series:
     reduces=("metrics",),
 )
 def utilisation_unmeasured(session: Session) -> Result:
-    """The utilisation of a device is n/a throughout, or 0 in every sample while a trace or
-    another counter shows that it worked. MIG instances are like that: it is no idle GPU.
-    """  # noqa: D205
+    """The utilisation of a device is n/a throughout, or 0 although it worked.
+
+    A trace or another counter shows that it worked while every sample says 0. MIG instances are
+    like that: it is no idle GPU.
+    """
     metrics = [recording for recording in session.recordings if recording.kind == "metrics"]
     if not metrics:
         return not_applicable("no metrics are loaded")

@@ -121,15 +121,6 @@ class Trace:
         first = order[np.searchsorted(keys, self.work_correlation[rows])]
         return rows, self.launches["ts_ns"].to_numpy(np.int64)[first]
 
-    def lane(self, table: pd.DataFrame) -> Ints:
-        """One number a host thread."""
-        threads = table["tid"].cat
-        width = len(threads.categories) + 1
-        codes: Ints = table["pid"].cat.codes.to_numpy(np.int64) * width + threads.codes.to_numpy(
-            np.int64
-        )
-        return codes
-
 
 def ids(column: pd.Series) -> Ints:
     """A nullable id column as integers; -1 where missing."""

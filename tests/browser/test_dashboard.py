@@ -12,6 +12,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 import maiprof_nb
+from maiprof_widgets.figures.theme import DARK
 from tests.browser import dashboard_page as dashboard
 from tests.browser.conftest import SIZE
 from tests.browser.servers import REPO, Server
@@ -88,6 +89,17 @@ def test_a_drag_in_the_utilisation_moves_memory_and_table(
     assert dashboard.moment_in_memory(page, 0.005) == pytest.approx(first, abs=slack)
     assert dashboard.moment_in_memory(page, 0.995) == pytest.approx(last, abs=slack)
     screenshot()
+
+
+def test_every_plot_turns_dark(page: Page, server: Server, before: Path) -> None:
+    """Python must wait for each: what is sent to a plot before it is drawn is lost."""
+    page.goto(server.page(theme="dark", recording=str(before / "gpu.csv")))
+    expect(page.locator(".js-plotly-plot .main-svg").nth(1)).to_be_visible(timeout=60_000)
+    page.wait_for_function(
+        "wanted => { const plots = [...document.querySelectorAll('.js-plotly-plot')];"
+        " return plots.length === 2 && plots.every(p => p._fullLayout.font.color === wanted); }",
+        arg=DARK.text,
+    )
 
 
 def test_time_axes_of_plot_and_memory_stand_in_line(opened: Page) -> None:

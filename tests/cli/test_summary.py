@@ -204,3 +204,12 @@ def test_every_file_of_the_corpus_is_summed_up_or_refused_politely(path, capsys)
         assert all(type(count) is int and count >= 0 for count in one["events"].values())
         assert all(note["count"] >= 1 and note["text"] for note in one["notes"])
     assert found["span_ns"] >= max(one["span_ns"] for one in found["recordings"])
+
+
+def test_failed_checks_are_said_to_people_and_not_in_the_json(trace, capsys):
+    path = trace("rank0.json", *[tiny.launch(i, 1000 + i) for i in range(5)])
+    _, lines = summary(capsys, path)
+    assert any("check failed (no-device-work): The host launched device work 5" in t for t in lines)
+    _, (found,) = objects(capsys, path)
+    assert set(found) == TOP
+    assert set(found["recordings"][0]) == ONE

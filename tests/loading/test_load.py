@@ -95,7 +95,7 @@ def test_a_folder_leaves_out_what_cannot_be_read(tmp_path):
 def test_a_folder_in_which_nothing_can_be_read(tmp_path):
     for name in ("a.txt", "b.txt"):
         (tmp_path / name).write_text("nothing\n")
-    with pytest.raises(LoadError, match="none of the 2 files in the folder can be read") as error:
+    with pytest.raises(LoadError, match="none of the 2 files in there can be read") as error:
         maiprof_nb.load(tmp_path)
     assert "a.txt" in error.value.sentence
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import maiprof_nb
-from maiprof_nb.loading import _chrome_json, ahead
+from maiprof_nb.loading import _chrome_json, ahead, registry
 
 
 class StoppedError(Exception):
@@ -87,7 +87,7 @@ def test_big_files_are_read_by_processes_of_their_own(
         ]
         (folder / f"rank{rank}.json").write_text(json.dumps(events))
     read_here: list[str] = []
-    monkeypatch.setattr(maiprof_nb.loading, "read_through", read_here.append)
+    monkeypatch.setattr(registry, "read", lambda _data, source: read_here.append(source))
     session = maiprof_nb.load(folder)
     assert read_here == []  # all of it came out of the cache
     assert session.ranks == [0, 1]

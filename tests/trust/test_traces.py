@@ -45,7 +45,7 @@ def test_a_last_step_whose_device_work_is_cut_is_torn():
 
 
 def test_a_step_without_an_end_is_torn():
-    """torch writes -1 for what had not ended."""
+    """PyTorch writes -1 for what had not ended."""
     assert {"torn-steps", "unfinished-events"} <= failing(tiny.session(*loop(100, 100, -1)))
 
 

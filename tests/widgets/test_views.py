@@ -92,6 +92,8 @@ def test_a_zoom_still_arrives_after_the_page_turned_dark(before: Session, link: 
     """A new layout object would forget who listens to its range."""
     view = UtilisationView(before, link)
     link.dark = True
+    assert view.figure.layout.font.color == "#1f2328"  # not yet: the browser would lose it
+    view.children[0]._handle_custom_msg("drawn", [])
     assert view.figure.layout.font.color == "#e6e9ed"
     view.figure.layout.xaxis.range = (10.0, 20.0)
     assert link.window == TimeWindow(10_000_000_000, 20_000_000_000)
@@ -167,6 +169,7 @@ def test_a_window_ranks_what_overlaps_it_and_keeps_the_choice(
     steps = before.table("steps").sort_values("ts_ns")
     first = steps.iloc[0]
     link.window = TimeWindow(int(first["ts_ns"]), int(first["ts_ns"] + first["dur_ns"]))
+    view.refresh()  # it waits for a quiet moment where a loop runs
     assert "in the window shown" in view.caption.value
     chosen = view.table.selected_rows
     assert view.ranking["name"].iloc[chosen].tolist() == ["Optimizer.step#AdamW.step"]
@@ -184,6 +187,7 @@ def test_by_shapes_has_a_row_for_each(before: Session, link: LinkState) -> None:
 def test_an_empty_window_says_so_without_alarm(before: Session, link: LinkState) -> None:
     view = RankingView(before, link)
     link.window = TimeWindow(0, 1)
+    view.refresh()
     assert "No operator ran in this window" in view.status.value
     assert "maiprof-missing" in view.status.value
 

@@ -1,21 +1,29 @@
 // Notebooks draw a plot before it is on the page, when it cannot know its width: tell it later.
+// And tell Python once it is drawn: a change sent before that is lost.
 
-function render({ el }) {
+function render({ model, el }) {
   el.style.height = "0";
   const fit = () => {
     const plot = el.parentElement?.querySelector(".js-plotly-plot");
     if (!plot || !el.clientWidth) return;
     const drawn = plot.querySelector(".main-svg")?.getBoundingClientRect().width ?? 0;
     if (Math.abs(drawn - plot.clientWidth) > 1 && plot.clientWidth > 0) {
-      window.dispatchEvent(new Event("resize")); // what a responsive plot listens to
+      // Its own listener only: the event itself would end a drag in another plot.
+      if (plot._responsiveChartHandler) plot._responsiveChartHandler();
+      else window.dispatchEvent(new Event("resize"));
     }
   };
   const observer = new ResizeObserver(() => requestAnimationFrame(fit));
   observer.observe(el);
-  const late = setTimeout(fit, 800); // the plot may have been drawn after this
+  const waiting = setInterval(() => {
+    if (!el.parentElement?.querySelector(".js-plotly-plot .main-svg")) return;
+    clearInterval(waiting);
+    fit();
+    model.send("drawn");
+  }, 100);
   return () => {
     observer.disconnect();
-    clearTimeout(late);
+    clearInterval(waiting);
   };
 }
 

@@ -20,7 +20,7 @@ _CONFIG: dict[str, Any] = {
 
 
 class FitView(anywidget.AnyWidget):
-    """Invisible; keeps the plot beside it as wide as its place."""
+    """Invisible; keeps the plot beside it as wide as its place, and says when it is drawn."""
 
     _esm = module("fit.js")
 

@@ -42,7 +42,10 @@ class CurvesView(ipywidgets.VBox):
         with self.status.guard():
             panels = self.panels(self.shown)
         self.figure = self._widget(panels)
-        super().__init__([FitView(), self.figure, self.status] if panels else [self.status])
+        self._dark, self._drawn = link.dark, False
+        fit = FitView()
+        fit.on_msg(self._on_drawn)
+        super().__init__([fit, self.figure, self.status] if panels else [self.status])
         self.add_class("maiprof-curves")
         link.observe(self._on_window, "window")
         link.observe(self._on_dark, "dark")
@@ -92,7 +95,14 @@ class CurvesView(ipywidgets.VBox):
     def _on_selection(self, _change: Any) -> None:
         """Views that mark what is selected redraw."""
 
+    def _on_drawn(self, *_message: Any) -> None:
+        self._drawn = True
+        self._on_dark(None)
+
     def _on_dark(self, _change: Any) -> None:
+        if not self._drawn or self._dark == self.link.dark:
+            return
+        self._dark = self.link.dark
         with self.status.guard():
             panels = self.panels(self.shown)
             made = panels_figure(panels, window=self.shown, scale=self.scale, dark=self.link.dark)

@@ -23,12 +23,22 @@ class PhasesView(ipywidgets.VBox):
         shown: list[ipywidgets.Widget] = []
         with self.status.guard():
             self.figure = figure_widget(phases_figure(phases(session), dark=link.dark))
-            shown = [FitView(), self.figure]
+            self._dark, self._drawn = link.dark, False
+            fit = FitView()
+            fit.on_msg(self._on_drawn)
+            shown = [fit, self.figure]
             link.observe(self._on_dark, "dark")
         super().__init__([*shown, self.status])
         self.add_class("maiprof-curves")
 
+    def _on_drawn(self, *_message: Any) -> None:
+        self._drawn = True
+        self._on_dark(None)
+
     def _on_dark(self, _change: Any) -> None:
+        if not self._drawn or self._dark == self.link.dark:
+            return
+        self._dark = self.link.dark
         with self.status.guard():
             made = phases_figure(phases(self.session), dark=self.link.dark)
             with self.figure.batch_update():

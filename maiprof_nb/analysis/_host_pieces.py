@@ -1,0 +1,97 @@
+"""What the pieces of host time between the points of a schedule were spent on."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from maiprof_nb.analysis._intervals import Union, intersect, minus, overlap, union
+from maiprof_nb.analysis._schedule_host import HostPoints
+from maiprof_nb.analysis.phases import PHASES, phase_calls
+from maiprof_nb.session import Session
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+PIECES = ("parallel input", "serial input", "optimizer", "framework", "rest")
+PARALLEL, SERIAL, OPTIMIZER, FRAMEWORK, REST = range(len(PIECES))
+
+# Frames a worker is in when it has nothing to do, and those that lie round its work.
+_NOT_WORK = re.compile(
+    r"_bootstrap|threading\.py|_worker\b|concurrent/futures|'acquire'|queue\.py|selectors?\.py"
+    r"|\b(?:wait|poll|select|sleep|recv)\b"
+)
+_ELSEWHERE = re.compile(r"_MultiProcessing")
+
+
+def host_pieces(
+    session: Session, recording: int, threads: pd.DataFrame, points: HostPoints, start_ns: int
+) -> Floats:
+    """Host time before each point, one column for each of ``PIECES``.
+
+    Notes
+    -----
+    Input is time the loop's thread spends in data loading, parallel while a worker thread
+    works (or may, where the workers are other processes). Optimizer and framework are time
+    any thread of the loop is inside the optimizer, or inside an operator or a runtime call.
+    """
+    calls = phase_calls(session)
+    calls = calls[calls["recording"] == recording]
+    key = calls["pid"].astype("str") + "/" + calls["tid"].astype("str")
+    names = threads["pid"].astype("str") + "/" + threads["tid"].astype("str")
+    of_loop = calls[key.isin(names).to_numpy()]
+    on_main = calls[(key == names.iloc[points.main]).to_numpy()] if len(names) else calls[:0]
+    loading = _union(on_main[on_main["phase"] == PHASES.index("data loading")])
+    busy = parallel_part(session, recording, loading)
+    optimizer = minus(_union(of_loop[of_loop["phase"] == PHASES.index("optimizer")]), loading)
+    in_framework = _union(of_loop[of_loop["kind"].isin(["operators", "launches"])])
+    framework = minus(minus(in_framework, loading), optimizer)
+    follows = points.before
+    begin = np.where(follows >= 0, points.out_ns[np.maximum(follows, 0)], start_ns)
+    end = np.maximum(points.in_ns, begin)
+    parts = [overlap(one, begin, end) for one in (busy, minus(loading, busy), optimizer, framework)]
+    rest = end - begin - np.sum(parts, axis=0)
+    return np.stack([*parts, np.maximum(rest, 0)], axis=1).astype(np.float64)
+
+
+def parallel_part(session: Session, recording: int, loading: Union) -> Union:
+    """The part of loading in which a worker works, or all of it where none is recorded."""
+    busy = [one for one in worker_busy(session, recording, loading).values()]
+    if not busy:
+        return loading
+    return intersect(
+        loading,
+        union(
+            np.concatenate([one.start_ns for one in busy]),
+            np.concatenate([one.end_ns for one in busy]),
+        ),
+    )
+
+
+def worker_busy(session: Session, recording: int, loading: Union) -> dict[str, Union]:
+    """Threads that only run Python and work during loading, each with when it worked."""
+    python = session.table("python_calls")
+    python = python[python["recording"] == recording]
+    if python.empty or len(loading.start_ns) == 0:
+        return {}
+    working: set[str] = set()
+    for table in ("operators", "launches", "steps"):
+        rows = session.table(table)
+        rows = rows[rows["recording"] == recording][["pid", "tid"]].drop_duplicates()
+        working |= set(rows["pid"].astype("str") + "/" + rows["tid"].astype("str"))
+    thread = python["pid"].astype("str") + "/" + python["tid"].astype("str")
+    real = ~thread.isin(working) & ~python["name"].astype("str").str.contains(_NOT_WORK)
+    found = {}
+    for name, rows in python[real.to_numpy()].groupby(thread[real]):
+        busy = intersect(_union(rows), loading)
+        if busy.length_ns:
+            found[str(name)] = busy
+    return found
+
+
+def _union(calls: pd.DataFrame) -> Union:
+    start = calls["ts_ns"].to_numpy(np.int64)
+    return union(start, start + calls["dur_ns"].to_numpy(np.int64))

@@ -1,0 +1,91 @@
+"""Memory is taken from the driver and given back in the middle of the loop."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from maiprof_nb import units
+from maiprof_nb.analysis.allocator_calls import driver_calls, segment_turnover
+from maiprof_nb.analysis.host_events import time_in_gaps
+from maiprof_nb.analysis.steps import figure_window
+from maiprof_nb.errors import NotAnswerableError
+from maiprof_nb.findings.rule import Answer, Found, NotApplicable, Passed, Rule, severity_of
+from maiprof_nb.findings.rules._worst import event_rows, times
+from maiprof_nb.session import Session
+
+OFTEN_A_STEP = 1.0
+WORTH_SHARE = 0.01  # of the window
+
+
+def ask(session: Session) -> Answer:
+    """Calls such as cudaMalloc and cudaFree after the first step, segments given back and retaken.
+
+    The caching allocator needs neither once it is warm. Found with a call or more a step, with
+    1 % of the window in such calls while the device is idle, or where the snapshot shows memory
+    given back to the driver and taken again. The cost is that idle time, or without device work
+    that of the calls.
+    """
+    calls = driver_calls(session)
+    turnover = segment_turnover(session)
+    if calls is None and turnover is None:
+        return NotApplicable(
+            "Neither steps with calls of the CUDA runtime nor an allocator's log tell the warm-up "
+            "from the loop. Call prof.step() after each step, or record a memory snapshot."
+        )
+    said, evidence, cost, size, often = [], [], None, None, False
+    if calls is not None and len(calls.rows):
+        cost = _idle_ns(session, calls.rows)
+        share = cost / max(figure_window(session).window.dur_ns, 1)
+        often = calls.a_step >= OFTEN_A_STEP or share >= WORTH_SHARE
+        said.append(
+            f"{calls.a_step:.3g} calls a step to take memory from the driver or give it back "
+            f"({units.duration(int(calls.rows['dur_ns'].sum()))} in all)"
+        )
+        evidence += event_rows(
+            calls.rows.sort_values("dur_ns", ascending=False, kind="stable"),
+            "launches",
+            call="name",
+            line="line",
+        )
+    if turnover is not None and turnover.returned:
+        size = turnover.returned_bytes
+        often = often or turnover.retaken > 0
+        said.append(
+            f"{times(turnover.returned, 'segment')} ({units.size(size)}) given back to the driver "
+            f"and {units.count(turnover.retaken)} taken again"
+        )
+        evidence += turnover.evidence
+    if not said:
+        return Passed("After the warm-up no memory is taken from the driver and given back.")
+    figure = f"{'; '.join(said)}"
+    if not often:
+        return Passed(f"After the warm-up: {figure}.")
+    share = (cost or 0) / max(figure_window(session).window.dur_ns, 1)
+    return Found(
+        title=f"After the warm-up: {figure}",
+        severity=severity_of(share),
+        cost_ns=cost,
+        size_bytes=size,
+        evidence=evidence,
+    )
+
+
+def _idle_ns(session: Session, rows: pd.DataFrame) -> int:
+    try:
+        found = time_in_gaps(session, rows)
+    except NotAnswerableError:
+        return int(rows["dur_ns"].sum())
+    return int(found["in_gaps_ns"].max()) if len(found) else 0
+
+
+RULE = Rule(
+    id="allocator-churn",
+    question="Is memory taken from the driver again and again?",
+    figures=("gaps", "steps"),
+    view="memory",
+    advice="Remove torch.cuda.empty_cache() from the loop; where shapes vary, set "
+    "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True; keep pinned buffers instead of making them "
+    "anew.",
+    change="1 line",
+    ask=ask,
+)
