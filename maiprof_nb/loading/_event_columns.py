@@ -59,6 +59,9 @@ def floats(values: list[Any]) -> pd.api.extensions.ExtensionArray:
 
 def texts(values: list[Any]) -> pd.Categorical:
     """Text, or missing, as categories."""
+    if values.count(None) == len(values):
+        nothing = np.full(len(values), -1, dtype=np.int8)
+        return pd.Categorical.from_codes(nothing, categories=pd.Index([], dtype="str"))
     codes, names = pd.factorize(np.array(values, dtype=object))
     return pd.Categorical.from_codes(codes, categories=pd.Index(names, dtype="str"))
 

@@ -16,13 +16,14 @@ from maiprof_nb.loading._event_args import EventArguments
 from maiprof_nb.loading._kineto_tables import Rows, steps_of, tables
 from maiprof_nb.loading._kineto_times import EPOCH_FROM_NS
 from maiprof_nb.loading._tally import Tally
-from maiprof_nb.recording import Recording
+from maiprof_nb.recording import Note, Recording
 from maiprof_nb.tables import SCHEMAS
 from maiprof_nb.tables.joining import join
 from maiprof_nb.timebase import Clock
 
 NAME = "kineto-json"
 sniff = _chrome_json.sniff
+_PROFILED = ("operators", "annotations", "launches", "kernels", "python_calls", "memory_events")
 
 
 def read(data: bytes, source: str) -> Recording:
@@ -54,13 +55,14 @@ def read(data: bytes, source: str) -> Recording:
         meta, notes, part = _chrome_json.repaired(data, problem)
         found = _gather([part], 0)
     zero_ns = found.zero_ns
+    missing = _missing(found)
     return Recording(
         source=source,
         kind="trace",
         format=NAME,
         tables=found.tables(zero_ns),
         clock=_clock(meta, zero_ns),
-        notes=(*notes, *found.tally.notes()),
+        notes=(*notes, *found.tally.notes(), *missing),
         events=dict(sorted(found.counts.items())),
         meta=meta,
         args=EventArguments(source, tuple(found.firsts)),
@@ -76,6 +78,11 @@ class _Found:
     tally: Tally = field(default_factory=Tally)
     firsts: list[int] = field(default_factory=list)
     starts: list[tuple[int, int]] = field(default_factory=list)
+
+    @property
+    def profiler_rows(self) -> int:
+        """Rows of the tables that only a profiler of PyTorch fills."""
+        return sum(len(f) for name in _PROFILED for f in self.frames.get(name, ()))
 
     @property
     def zero_ns(self) -> int:
@@ -115,6 +122,16 @@ def _gather(parts: Iterable[Part], total_bytes: int) -> _Found:
         if len(frames) > 1 and frames[0].empty:
             del frames[0]
     return found
+
+
+def _missing(found: _Found) -> list[Note]:
+    """A note where the file holds nothing that PyTorch's profiler writes."""
+    if not sum(found.counts.values()):
+        return [Note("no-events", "The file is a trace without a single event.")]
+    if found.profiler_rows:
+        return []
+    text = "The events are a Chrome trace, but none of them is of PyTorch's profiler."
+    return [Note("not-from-pytorch", text)]
 
 
 def _clock(meta: dict[str, Any], zero_ns: int) -> Clock:

@@ -8,7 +8,9 @@ from typing import Any
 from maiprof_nb.recording import Note
 
 _ARCHIVES = (".zip", ".tar", ".tgz", ".gz", ".zst", ".xz", ".bz2")
-_IN_NAME = re.compile(r"(?<![a-z])(?:rank|worker|TP)[-_]?(\d+)", re.IGNORECASE)
+_IN_NAME = re.compile(
+    r"(?<![a-z])(?:(?:rank|worker)[-_]?(\d+)|TP-(\d+)(?!\d))", re.IGNORECASE
+)  # TP-0 is a rank; tp4 is a size
 
 
 def rank_of(meta: dict[str, Any], source: str) -> tuple[int | None, list[Note]]:
@@ -24,8 +26,9 @@ def rank_of(meta: dict[str, Any], source: str) -> tuple[int | None, list[Note]]:
         return stated["rank"], []
     found = _IN_NAME.search(_own_name(source))
     if found:
-        text = f"The file states no rank; rank {found[1]} was taken from its name."
-        return int(found[1]), [Note("rank-from-name", text)]
+        rank = int(found[1] or found[2])
+        text = f"The file states no rank; rank {rank} was taken from its name."
+        return rank, [Note("rank-from-name", text)]
     return None, [Note("rank-unknown", "Neither the file nor its name states a rank.")]
 
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from dataclasses import replace
 
 from maiprof_nb import session_file
-from maiprof_nb.errors import LoadError
+from maiprof_nb.errors import LoadError, MaiprofError
 from maiprof_nb.loading import cache, progress, registry, sources
 from maiprof_nb.loading.ahead import read_ahead
 from maiprof_nb.loading.rank import rank_of
 from maiprof_nb.recording import Note, Recording
 from maiprof_nb.tables import SCHEMAS
+
+_LOG = logging.getLogger(__name__)
 
 
 def recordings_of(path_or_url: str, ranks: Mapping[str, int]) -> list[Recording]:
@@ -80,7 +83,17 @@ def _read(name: str, data: bytes, notes: list[Note]) -> Recording:
 
 
 def _parsed(data: bytes, name: str, notes: list[Note]) -> Recording:
-    recording = registry.read(data, name)
+    try:
+        recording = registry.read(data, name)
+    except MaiprofError:
+        raise
+    except Exception as problem:
+        _LOG.exception("a reader failed on %s", name)
+        raise LoadError(
+            f"cannot be read, by a fault of the reader ({type(problem).__name__}: {problem})",
+            where=name,
+            remedy="Please report it with the first lines of the file",
+        ) from problem
     for table, frame in recording.tables.items():
         SCHEMAS[table].validate(frame)
     return replace(recording, notes=(*notes, *recording.notes))
