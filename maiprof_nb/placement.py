@@ -85,6 +85,8 @@ def with_stated(
     by_clock = axis_of(recordings)
     placements = list(axis.placements)
     for number, wanted in stated.items():
+        if wanted is not None:
+            _refuse_events_as_times(recordings[number])
         placements[number] = by_clock.placements[number] if wanted is None else wanted
     moved = {number for number, placement in enumerate(placements) if placement.stated}
     others = [number for number in range(len(recordings)) if number not in moved]
@@ -95,9 +97,8 @@ def with_stated(
             origin=f"{recordings[first].clock.origin}; the axis that others were placed on",
             on_axis=True,
         )
-    elif not moved:
-        placements = list(by_clock.placements)
-    return Axis(axis.epoch_ns, tuple(placements))
+        return Axis(None, tuple(placements))  # its zero is on no wall clock
+    return Axis(axis.epoch_ns, tuple(placements)) if moved else by_clock
 
 
 def zone_unstated(clock: Clock) -> bool:
@@ -151,6 +152,15 @@ def zone_name(minutes: int) -> str:
     hours, rest = divmod(abs(minutes), 60)
     sign = "-" if minutes < 0 else "+"
     return f"UTC{sign}{hours}:{rest:02d}" if rest else f"UTC{sign}{hours}"
+
+
+def _refuse_events_as_times(recording: Recording) -> None:
+    if recording.kind == "snapshot" and recording.clock.ordered_only:
+        raise UsageError(
+            f"{recording.source} numbers its events and has no times to place",
+            remedy="State the mean time between events too, interval_s={recording: 0.0001}, or "
+            "record it with a PyTorch whose snapshots have time_us",
+        )
 
 
 def _scaled(frame: pd.DataFrame, unit_ns: int, interval_ns: int) -> pd.DataFrame:

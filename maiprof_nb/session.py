@@ -142,9 +142,6 @@ class Session:
             self.number_of(key): _stated(value, uncertainty_ns)
             for key, value in (where or {}).items()
         }
-        for number, placement in stated.items():
-            if placement is not None:
-                _refuse_events_as_times(recordings[number])
         moved = Session(recordings, axis=with_stated(self.axis, recordings, stated))
         if self._part is None:
             return moved
@@ -368,15 +365,6 @@ def _stated(value: int | Placement | None, uncertainty_ns: int | None) -> Placem
     if isinstance(value, Placement):
         return replace(value, stated=True)
     return Placement(int(value), BY_HAND, uncertainty_ns, stated=True)
-
-
-def _refuse_events_as_times(recording: Recording) -> None:
-    if recording.kind == "snapshot" and recording.clock.ordered_only:
-        raise UsageError(
-            f"{recording.source} numbers its events and has no times to place",
-            remedy="State the mean time between events too, interval_s={recording: 0.0001}, or "
-            "record it with a PyTorch whose snapshots have time_us",
-        )
 
 
 def _placed(frame: pd.DataFrame, number: int, rank: int | None, offset_ns: int) -> pd.DataFrame:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -20,9 +21,10 @@ from maiprof_nb.analysis._host_pieces import (
     PARALLEL,
     REST,
     SERIAL,
+    loading_of,
     worker_busy,
 )
-from maiprof_nb.analysis._intervals import intersect, minus, overlap, union
+from maiprof_nb.analysis._intervals import Union, minus, overlap, union
 from maiprof_nb.analysis._matmul_kernels import half_precision_factors
 from maiprof_nb.analysis._schedule_host import LAUNCH
 from maiprof_nb.analysis.phases import PHASES, phase_calls
@@ -31,11 +33,14 @@ from maiprof_nb.errors import NotAnswerableError
 from maiprof_nb.session import Session
 
 FLOOR, EXPECTED, CEILING = range(3)
+_SMALLEST_NS = 5_000.0  # no kernel needs longer for doing nothing
 _USUAL_INCREASE = 4  # times as many workers, where the host's cores are not known
 _SCALAR_READS = re.compile(
     r"aten::(?:item|_local_scalar_dense|is_nonzero|nonzero|masked_select|unique\w*)$"
 )
-_CONSTANT_COLLECTIVES = re.compile(r"all_?reduce|reduce_?scatter|all_?gather|broadcast", re.I)
+_CONSTANT_COLLECTIVES = re.compile(
+    r"all_?reduce|reduce_?scatter|all_?gather|broadcast", re.IGNORECASE
+)
 
 
 @dataclass(frozen=True)
@@ -50,11 +55,22 @@ class Case:
     phase: npt.NDArray[np.int64]
     cores: int | None
 
+    @cached_property
+    def loading(self) -> Union:
+        """When the loop's thread loads data."""
+        found = loading_of(self.session, self.schedule.recording, self.schedule.main_thread)
+        if len(found.start_ns) == 0:
+            raise NotAnswerableError(
+                "no data loading was recorded on the training thread",
+                remedy="Record with_stack=True, or load data through a DataLoader",
+            )
+        return found
+
     @property
     def smallest_ns(self) -> float:
         """What a kernel that does nothing takes, by the shortest ones."""
         dur = self.schedule.work.dur_ns
-        return float(np.percentile(dur, 1)) if len(dur) else 0.0
+        return min(float(np.percentile(dur, 1)), _SMALLEST_NS) if len(dur) else 0.0
 
 
 def case_of(session: Session, schedule: Schedule, cores: int | None) -> Case:
@@ -79,10 +95,10 @@ def less_input(case: Case, d: Durations, bound: int) -> Durations:
     At least: only while workers were recorded busy, with half of the additional workers of
     use. Expected: that time divided among all. At most: all input beside the training.
     """
+    count, busy = _workers(case)
     if bound == CEILING:
         d.host_ns[:, [PARALLEL, SERIAL]] = 0
         return d
-    count, busy = _workers(case)
     target = max(case.cores or count * _USUAL_INCREASE, count)
     if bound == FLOOR:
         target = count + (target - count) // 2
@@ -197,7 +213,7 @@ def overlapped_communication(case: Case, d: Durations, bound: int) -> Durations:
     return d
 
 
-def graphs(case: Case, d: Durations, bound: int) -> Durations:
+def graphs(_case: Case, d: Durations, bound: int) -> Durations:
     """The model's launches are replayed by the device, without the framework.
 
     At least: half of the framework's host time between launches, expected nine tenths, at most
@@ -236,6 +252,11 @@ def assumptions(case: Case, change: str) -> list[str]:
     if change == "input":
         count, busy = _workers(case)
         said = [f"{count} workers, busy {busy:.0%} of the time the loop waited for them."]
+        if not _worker_threads(case):
+            said = [
+                "No worker thread is recorded: one is taken, busy all the time, here or in another "
+                "process."
+            ]
         if case.cores is None:
             said.append(
                 f"The host's cores are not in the recording: {_USUAL_INCREASE} times as many "
@@ -248,19 +269,7 @@ def assumptions(case: Case, change: str) -> list[str]:
 
 def _workers(case: Case) -> tuple[int, float]:
     """Workers (1 where none is recorded), and how busy they are while the loop waits for them."""
-    calls = phase_calls(case.session)
-    calls = calls[calls["recording"] == case.schedule.recording]
-    loading = calls[(calls["phase"] == PHASES.index("data loading"))]
-    working = calls[calls["kind"] != "python_calls"][["pid", "tid"]].drop_duplicates()
-    loading = loading.merge(working, on=["pid", "tid"])
-    if loading.empty:
-        raise NotAnswerableError(
-            "no data loading was recorded on the training thread",
-            remedy="Record with_stack=True, or load data through a DataLoader",
-        )
-    start = loading["ts_ns"].to_numpy(np.int64)
-    spans = union(start, start + loading["dur_ns"].to_numpy(np.int64))
-    threads = list(worker_busy(case.session, case.schedule.recording, spans).values())
+    threads = _worker_threads(case)
     if not threads:
         return 1, 1.0
     together = union(
@@ -268,8 +277,13 @@ def _workers(case: Case) -> tuple[int, float]:
         np.concatenate([one.end_ns for one in threads]),
     )
     total = sum(one.length_ns for one in threads)
-    available = len(threads) * max(intersect(together, spans).length_ns, 1)
-    return len(threads), min(total / available, 1.0)
+    return len(threads), min(total / (len(threads) * together.length_ns), 1.0)
+
+
+def _worker_threads(case: Case) -> list[Union]:
+    """When each worker thread worked while the loop was loading data."""
+    session, recording = case.session, case.schedule.recording
+    return list(worker_busy(session, recording, case.loading).values())
 
 
 def _phase_of_work(session: Session, schedule: Schedule) -> npt.NDArray[np.int64]:

@@ -19,8 +19,8 @@ Complexes = npt.NDArray[np.complex128]
 
 FEWEST = 12  # samples beside the course; fewer look alike anywhere
 _FINE = 20  # shifts tried within one sampling interval
-_COARSE = 2  # at least so many where the log is very long
-_MAX_GRID = 2**22
+_MAX_GRID = 2**20
+_MOST_IN_COURSE, _MOST_IN_LOG = 2**12, 2**18  # samples; more are averaged
 _FLAT = 0.02  # of the full range: less variation is noise of the sampler
 _CHANCE = 7.0  # e-fold odds: about 1 in 1 000 that the best of all shifts is chance
 _CLEAR = 7.0  # e-fold odds that the best shift must have over a rival
@@ -101,27 +101,39 @@ def best_match(course: Course, samples: Samples, allowed: Sequence[TimeWindow] |
     samples = _near(course, samples, allowed)
     if len(samples.ts_ns) == 0:
         return Match(refused="the log and the trace do not overlap")
-    length_ns = course.recorded.dur_ns + int(samples.ts_ns[-1] - samples.ts_ns[0])
-    step_ns = max(samples.interval_ns // _FINE, length_ns // _MAX_GRID + 1)
-    if step_ns * _COARSE > samples.interval_ns:
+    whole_ns = course.recorded.dur_ns + int(samples.ts_ns[-1] - samples.ts_ns[0])
+    bin_ns = max(course.recorded.dur_ns // _MOST_IN_COURSE, whole_ns // _MOST_IN_LOG)
+    if bin_ns > max(samples.interval_ns, course.recorded.dur_ns // FEWEST):
         return Match(
-            refused="the log is too long to look everywhere in it: cut it, or place it "
-            "roughly by hand first"
+            refused="the log is too long to look everywhere in it: cut it, or place it roughly by "
+            "hand first"
         )
+    samples = _binned(samples, bin_ns)
+    if samples.interval_ns * FEWEST > course.recorded.dur_ns:
+        return _too_few(course.recorded.dur_ns // samples.interval_ns)
+    step_ns = max(samples.interval_ns // _FINE, whole_ns // _MAX_GRID + 1)
     scores = _scores(course, samples, step_ns, allowed)
-    most = int(scores.samples.max(initial=0))
-    if most < FEWEST:
-        return Match(
-            samples=most,
-            refused=f"only {most} samples lie within what the trace recorded; at least {FEWEST} "
-            "are needed"
-            if most
-            else "the log and the trace do not overlap",
-        )
     usable = (scores.samples >= FEWEST) & ~scores.flat
     if not usable.any():
-        return Match(samples=most, refused="use is even throughout: there is nothing to recognise")
+        return _not_comparable(scores)
     return _judged(scores, np.where(usable, scores.evidence, 0.0), samples, course, step_ns)
+
+
+def _not_comparable(scores: _Scores) -> Match:
+    most = int(scores.samples.max(initial=0))
+    if most == 0:
+        return Match(refused="the log and the trace do not overlap")
+    if most < FEWEST:
+        return _too_few(most)
+    return Match(samples=most, refused="use is even throughout: there is nothing to recognise")
+
+
+def _too_few(count: int) -> Match:
+    return Match(
+        samples=count,
+        refused="too few samples lie within what the trace recorded: "
+        f"{count}, and at least {FEWEST} are needed",
+    )
 
 
 def _near(course: Course, samples: Samples, allowed: Sequence[TimeWindow] | None) -> Samples:
@@ -132,6 +144,21 @@ def _near(course: Course, samples: Samples, allowed: Sequence[TimeWindow] | None
     last = course.recorded.end_ns - min(window.start_ns for window in allowed)
     keep = slice(*np.searchsorted(samples.ts_ns, [first, last + 1]))
     return Samples(samples.ts_ns[keep], samples.value[keep], samples.interval_ns, samples.window_ns)
+
+
+def _binned(samples: Samples, bin_ns: int) -> Samples:
+    """Means over bins, where samples are closer together than those."""
+    if bin_ns <= samples.interval_ns:
+        return samples
+    place = samples.ts_ns // bin_ns
+    first = np.flatnonzero(np.diff(place, prepend=place[0] - 1))
+    many = np.diff(first, append=len(place))
+    return Samples(
+        ts_ns=samples.ts_ns[first + many - 1],
+        value=np.add.reduceat(samples.value, first) / many,
+        interval_ns=bin_ns,
+        window_ns=max(bin_ns, samples.window_ns),
+    )
 
 
 def _scores(
@@ -246,7 +273,7 @@ def _judged(
         & (evidence > chance + _CHANCE / 2)
     )
     rival = int(np.argmin(np.where(others, behind, np.inf))) if others.any() else None
-    half_width_ns = int(apart_ns[as_good].max())
+    half_width_ns = max(int(apart_ns[as_good].max()), samples.interval_ns // 2)
     found = Match(
         shift_ns=int(scores.shift_ns[best]),
         half_width_ns=half_width_ns,

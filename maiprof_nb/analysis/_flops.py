@@ -141,10 +141,11 @@ def _convolution(stride: int, padding: int, dilation: int) -> Callable[[Call], E
         if not image or not weight or len(image) != len(weight) or len(image) < 3:
             return None
         axes = len(image) - 2
-        settings = [_per_axis(call.value(place), axes) for place in (stride, padding, dilation)]
-        if None in settings:
+        steps = _per_axis(call.value(stride), axes)
+        edges = _per_axis(call.value(padding), axes)
+        spread = _per_axis(call.value(dilation), axes)
+        if steps is None or edges is None or spread is None:
             return None
-        steps, edges, spread = settings  # type: ignore[misc]
         size = [
             (image[2 + i] + 2 * edges[i] - spread[i] * (weight[2 + i] - 1) - 1) // steps[i] + 1
             for i in range(axes)
@@ -196,6 +197,11 @@ def _attention(causal: int | None) -> Callable[[Call], Effort | None]:
     return rule
 
 
+def _untold(_call: Call) -> Effort | None:
+    """Operators of torch before 1.11 whose inputs do not tell which gradients were asked for."""
+    return None
+
+
 RULES: dict[str, Callable[[Call], Effort | None]] = {
     "aten::mm": _of_two(0),
     "aten::bmm": _of_two(0),
@@ -213,6 +219,10 @@ RULES: dict[str, Callable[[Call], Effort | None]] = {
     "aten::cudnn_convolution": _convolution(3, 2, 4),
     "aten::miopen_convolution": _convolution(4, 3, 5),
     "aten::convolution_backward": _convolution_backward,
+    "aten::cudnn_convolution_backward": _untold,
+    "aten::cudnn_convolution_backward_input": _untold,
+    "aten::cudnn_convolution_backward_weight": _untold,
+    "aten::miopen_convolution_backward": _untold,
     "aten::scaled_dot_product_attention": _attention(5),
     "aten::_scaled_dot_product_flash_attention": _attention(4),
     "aten::_scaled_dot_product_efficient_attention": _attention(6),

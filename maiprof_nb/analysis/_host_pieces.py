@@ -24,7 +24,6 @@ _NOT_WORK = re.compile(
     r"_bootstrap|threading\.py|_worker\b|concurrent/futures|'acquire'|queue\.py|selectors?\.py"
     r"|\b(?:wait|poll|select|sleep|recv)\b"
 )
-_ELSEWHERE = re.compile(r"_MultiProcessing")
 
 
 def host_pieces(
@@ -43,8 +42,7 @@ def host_pieces(
     key = calls["pid"].astype("str") + "/" + calls["tid"].astype("str")
     names = threads["pid"].astype("str") + "/" + threads["tid"].astype("str")
     of_loop = calls[key.isin(names).to_numpy()]
-    on_main = calls[(key == names.iloc[points.main]).to_numpy()] if len(names) else calls[:0]
-    loading = _union(on_main[on_main["phase"] == PHASES.index("data loading")])
+    loading = loading_of(session, recording, names.iloc[points.main])
     busy = parallel_part(session, recording, loading)
     optimizer = minus(_union(of_loop[of_loop["phase"] == PHASES.index("optimizer")]), loading)
     in_framework = _union(of_loop[of_loop["kind"].isin(["operators", "launches"])])
@@ -57,9 +55,19 @@ def host_pieces(
     return np.stack([*parts, np.maximum(rest, 0)], axis=1).astype(np.float64)
 
 
+def loading_of(session: Session, recording: int, thread: str) -> Union:
+    """When a thread (``pid/tid``) is in data loading."""
+    calls = phase_calls(session)
+    calls = calls[
+        (calls["recording"] == recording) & (calls["phase"] == PHASES.index("data loading"))
+    ]
+    mine = calls["pid"].astype("str") + "/" + calls["tid"].astype("str") == thread
+    return _union(calls[mine.to_numpy()])
+
+
 def parallel_part(session: Session, recording: int, loading: Union) -> Union:
     """The part of loading in which a worker works, or all of it where none is recorded."""
-    busy = [one for one in worker_busy(session, recording, loading).values()]
+    busy = list(worker_busy(session, recording, loading).values())
     if not busy:
         return loading
     return intersect(

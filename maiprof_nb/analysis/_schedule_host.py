@@ -17,6 +17,7 @@ WAITS = re.compile(
     r"|^(?:cuda|hip)Free$"
 )
 DEVICE_WIDE = re.compile(r"(?:Device|Ctx)Synchronize")
+FREE = re.compile(r"Free")
 COPIES = re.compile(r"^(?:cuda|hip|cu)Memcpy")
 
 

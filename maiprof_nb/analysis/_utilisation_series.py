@@ -43,6 +43,7 @@ _POWER = (
     "gpu_power",
 )
 _ORDER = (*_AVERAGED[:2], *_BUSY, *_AVERAGED[2:], *_POWER)
+_ABSURD = 1e9
 _NVML_WINDOW_NS = NS_PER_S
 
 
@@ -58,7 +59,9 @@ def utilisation_series(counters: pd.DataFrame) -> tuple[str, pd.DataFrame]:
         for name in names:
             if plain[name] != wanted:
                 continue
-            rows = counters[(counters["counter"] == name) & counters["value"].notna()]
+            # neither per cent nor watts: absurd numbers would drown the rest
+            possible = counters["value"].abs() < _ABSURD
+            rows = counters[(counters["counter"] == name) & possible]
             if rows["value"].max() > rows["value"].min():
                 return str(name), rows
     return "", counters.iloc[:0]

@@ -102,7 +102,7 @@ def estimate_offset(
         )
     pairs = _pairs(session, number)
     if not pairs:
-        return OffsetEstimate(refused=_no_partner(session, kind))
+        return OffsetEstimate(refused=_no_partner(session, number))
     found = [_compared(session, number, pair, search_s) for pair in pairs[:_MOST_PAIRS]]
     best, _ = max(found, key=lambda one: (one[0].refused is None, one[1]))
     rival = next((one for one, _ in found if _disagree(best, one)), None)
@@ -157,7 +157,7 @@ class _Pair:
 def _pairs(session: Session, number: int) -> list[_Pair]:
     """What the recording can be compared with: other recordings on the axis, if any are."""
     on_axis = {n for n, placement in enumerate(session.placements) if placement.on_axis}
-    others = on_axis - {number} or set(range(len(session.recordings))) - {number}
+    others = (on_axis or set(range(len(session.recordings)))) - {number}
     wanted = others | {number}
     work = [one for one in activities(session) if one.recording in wanted]
     logs = [
@@ -230,9 +230,7 @@ def _compared(
 
     estimate = OffsetEstimate(
         offset_ns=offset_of(match.shift_ns) if match.score > 0 else None,
-        uncertainty_ns=max(samples.interval_ns // 2, match.half_width_ns)
-        if match.score > 0
-        else None,
+        uncertainty_ns=match.half_width_ns if match.score > 0 else None,
         score=match.score,
         rival_score=match.rival_score,
         rival_offset_ns=None if match.rival_shift_ns is None else offset_of(match.rival_shift_ns),
@@ -262,12 +260,14 @@ def _disagree(best: OffsetEstimate, other: OffsetEstimate) -> bool:
     return apart_ns > (best.uncertainty_ns or 0) + (other.uncertainty_ns or 0)
 
 
-def _no_partner(session: Session, kind: str) -> str:
-    if kind == "metrics" and not activities(session):
+def _no_partner(session: Session, number: int) -> str:
+    log = session.recordings[number].kind == "metrics"
+    if not log and all(one.recording != number for one in activities(session)):
+        return "it holds no device work"
+    if log and not activities(session):
         return "no trace here holds device work"
-    if kind == "metrics":
-        return (
-            "it holds no utilisation or power that varies, or no trace with device work is on the "
-            "common axis (align the trace instead)"
-        )
-    return "it holds no device work, or no log of utilisation or power that varies is there"
+    if log and not any(session.placements[one.recording].on_axis for one in activities(session)):
+        return "no trace with device work is on the common axis: align the trace instead"
+    if log:
+        return "it holds no utilisation or power that varies over time"
+    return "no log of utilisation or power that varies over time is on the common axis"

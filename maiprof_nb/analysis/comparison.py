@@ -85,9 +85,12 @@ def compare(
     p_value = adjusted(mann_whitney(*samples))
     enough = min(sample.shape[1] for sample in samples) >= FEWEST
     beyond = p_value < BEYOND_NOISE
-    there = figures["calls_before"] > 0, figures["calls_after"] > 0
+    there = [(figures[f"calls_{side}"] > 0) | (figures[f"{headline}_{side}"] > 0) for side in parts]
+    usual = [np.median(sample, axis=1) for sample in samples]
+    beyond &= usual[0] != usual[1]
+    less = usual[1] < usual[0]
     outcome = np.select(
-        [~there[0], ~there[1], np.full(len(names), not enough), beyond & (now < was), beyond],
+        [~there[0], ~there[1], np.full(len(names), not enough), beyond & less, beyond],
         ["new", "gone", "too few steps", "cheaper", "dearer"],
         "no difference beyond noise",
     )

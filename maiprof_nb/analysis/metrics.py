@@ -23,7 +23,7 @@ def metric_series(
         time within each series. Samples just outside the window are kept, so that a line
         enters and leaves the picture.
     """
-    samples = _on_axis(session)
+    samples = samples_on_axis(session)
     shown = window or session.window
     width = max(-(-shown.dur_ns // max(bins, 1)), 1)
     samples = samples.sort_values("ts_ns", kind="stable", ignore_index=True)
@@ -52,7 +52,7 @@ def metric_summary(session: Session, *, window: TimeWindow | None = None) -> pd.
         sample stands for the time since the one before it, as samplers report averages over
         their last period. In the other figures samples count alike.
     """
-    samples = _on_axis(session)
+    samples = samples_on_axis(session)
     shown = window or session.window
     samples = samples.assign(stands_for_ns=_time_in(samples, shown))
     samples = samples[samples["ts_ns"].between(shown.start_ns, shown.end_ns)]
@@ -74,7 +74,7 @@ def _time_in(samples: pd.DataFrame, shown: TimeWindow) -> pd.Series:
     return (ordered["ts_ns"].clip(upper=shown.end_ns) - since).clip(lower=0)
 
 
-def _on_axis(session: Session) -> pd.DataFrame:
+def samples_on_axis(session: Session) -> pd.DataFrame:
     """Samples of the sources that are on the common axis, or of all where none is."""
     samples = session.table("counters")
     on_axis = session.clocks.loc[session.clocks["on_axis"], "recording"]

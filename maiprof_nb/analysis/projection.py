@@ -130,7 +130,7 @@ def project(
     found = schedule(session)
     error = require_faithful(found)
     case = case_of(session, found, cores)
-    baseline = replay(found).window_ns
+    baseline = found.unchanged.window_ns
     saved = []
     for bound in (FLOOR, EXPECTED, CEILING):
         durations = found.durations.copy()
@@ -142,8 +142,10 @@ def project(
     if traced > 1:
         reasons.append(f"One of {traced} ranks was replayed; the others stay as recorded.")
     return Projection(
-        names,
-        *saved,
+        changes=names,
+        floor_ns=saved[FLOOR],
+        expected_ns=saved[EXPECTED],
+        ceiling_ns=saved[CEILING],
         baseline_ns=round(baseline),
         steps=len(found.steps),
         method=f"replayed {len(found.points.kind)} host moments and {len(found.work.row)} pieces "

@@ -7,6 +7,7 @@ from functools import reduce
 import numpy as np
 import pandas as pd
 
+from maiprof_nb.analysis._host_calls import host_calls, lanes
 from maiprof_nb.analysis._intervals import Union, intersect, overlap, union
 from maiprof_nb.analysis._nesting import parents
 from maiprof_nb.analysis.device_activity import activities, gaps
@@ -36,8 +37,8 @@ def functions_in_gaps(session: Session) -> pd.DataFrame:
     What runs during a gap is not necessarily its cause. Gaps of several devices are
     merged: only time in which all are idle counts.
     """
-    idle = _all_idle(session)
-    calls = _host_calls(session)
+    idle = all_idle(session)
+    calls = host_calls(session)
     if calls.empty:
         nothing = dict.fromkeys(
             ("lane", "self_in_gaps_ns", "total_in_gaps_ns", "loop_in_gaps_ns"), 0
@@ -45,11 +46,7 @@ def functions_in_gaps(session: Session) -> pd.DataFrame:
         return _grouped(calls.assign(**nothing), 1)
     start = calls["ts_ns"].to_numpy(np.int64)
     end = start + calls["dur_ns"].to_numpy(np.int64)
-    lane = (
-        calls.groupby(["recording", "pid", "tid"], observed=True, dropna=False)
-        .ngroup()
-        .to_numpy(np.int64)
-    )
+    lane = lanes(calls)
     parent = parents(lane, start, end)
     inside = overlap(idle, start, end)
     callees = np.zeros(len(calls), dtype=np.int64)
@@ -66,8 +63,14 @@ def functions_in_gaps(session: Session) -> pd.DataFrame:
     return _grouped(calls[inside > 0], max(idle.length_ns, 1))
 
 
-def _all_idle(session: Session) -> Union:
-    """Time in which every device is idle; none if one of them never is."""
+def all_idle(session: Session) -> Union:
+    """Time in which every device is idle; none if one of them never is.
+
+    Raises
+    ------
+    NotAnswerableError
+        If no device work was recorded.
+    """
     found = gaps(session)
     by_device = [
         _union_of(rows) for _, rows in found.groupby(["recording", "device"], dropna=False)
@@ -80,24 +83,6 @@ def _all_idle(session: Session) -> Union:
 def _union_of(rows: pd.DataFrame) -> Union:
     start = rows["ts_ns"].to_numpy(np.int64)
     return union(start, start + rows["dur_ns"].to_numpy(np.int64))
-
-
-def _host_calls(session: Session) -> pd.DataFrame:
-    kinds = {
-        "python_calls": "python",
-        "operators": "operator",
-        "annotations": "range",
-        "launches": "launch",
-    }
-    columns = ["recording", "name", "ts_ns", "dur_ns", "pid", "tid"]
-    parts = [
-        session.table(table)[columns]
-        .assign(kind=kind)
-        .astype(dict.fromkeys(("name", "pid", "tid"), "str"))
-        for table, kind in kinds.items()
-    ]
-    calls = pd.concat(parts, ignore_index=True)
-    return calls[~calls["name"].str.startswith("ProfilerStep#")].reset_index(drop=True)
 
 
 def _grouped(calls: pd.DataFrame, idle_ns: int) -> pd.DataFrame:

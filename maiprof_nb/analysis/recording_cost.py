@@ -16,7 +16,7 @@ from maiprof_nb.analysis._remember import remembered
 from maiprof_nb.analysis.steps import figure_window
 from maiprof_nb.session import Session
 
-OPERATOR_NS, LAUNCH_NS, PYTHON_NS = 1_000, 1_000, 400
+OPERATOR_NS, LAUNCH_NS, PYTHON_NS = 1_000, 1_000, 400  # an event: measured, assumed, measured
 
 _COSTS = {"operators": OPERATOR_NS, "launches": LAUNCH_NS, "python_calls": PYTHON_NS}
 _KEYS = ["recording", "pid", "tid"]

@@ -9,6 +9,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from maiprof_nb.analysis._by_step import step_rows, sums_by_step
+from maiprof_nb.analysis._outliers import FAR_IN_SIGMA, FAR_SHARE, SIGMA_OF_MAD
 from maiprof_nb.analysis._remember import remembered
 from maiprof_nb.analysis.gap_causes import gap_causes
 from maiprof_nb.analysis.steps import steps
@@ -18,9 +19,6 @@ from maiprof_nb.session import Session
 Ints = npt.NDArray[np.int64]
 
 FEWEST_STEPS = 8
-_SIGMA_OF_MAD = 1.4826
-_FAR_IN_SIGMA = 5.0
-_FAR_SHARE = 0.2  # of the median step
 _LOOSE = 0.05  # of the period: an epoch may lose a step to its remainder
 _NEW_EPOCH = re.compile(r"dataloader\.py\(\d+\): __iter__$")
 
@@ -78,8 +76,8 @@ def _of_one(marks: pd.DataFrame, mine: pd.DataFrame) -> dict[str, object] | None
     row = step_rows(marks, mine["recording"].to_numpy(np.int64), ends)
     wait = sums_by_step(marks, row, mine["input_ns"].to_numpy(np.int64))
     usual = float(np.median(wait))
-    scatter = _SIGMA_OF_MAD * float(np.median(np.abs(wait - usual)))
-    limit = max(_FAR_IN_SIGMA * scatter, _FAR_SHARE * float(marks["dur_ns"].median()))
+    scatter = SIGMA_OF_MAD * float(np.median(np.abs(wait - usual)))
+    limit = max(FAR_IN_SIGMA * scatter, FAR_SHARE * float(marks["dur_ns"].median()))
     long = wait - usual > limit
     if not long.any():
         return None

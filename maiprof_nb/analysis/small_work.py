@@ -10,7 +10,7 @@ from maiprof_nb.analysis.launch_rate import LONGEST_LAUNCH_GAP_NS
 from maiprof_nb.analysis.steps import figure_window
 from maiprof_nb.session import Session
 
-SMALL_NS = 10_000  # about what the host needs for one operator and its launch
+SMALL_NS = 10_000  # a launch alone costs the host some 5 us, with its operator more
 
 
 @remembered

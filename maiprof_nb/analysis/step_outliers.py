@@ -9,6 +9,7 @@ import pandas as pd
 from maiprof_nb.analysis._by_step import step_rows, sums_by_step
 from maiprof_nb.analysis._call_sites import is_user_code, nearest
 from maiprof_nb.analysis._intervals import Union, minus, overlap, union
+from maiprof_nb.analysis._outliers import FAR_IN_SIGMA, FAR_SHARE, SIGMA_OF_MAD
 from maiprof_nb.analysis._remember import remembered
 from maiprof_nb.analysis.gap_causes import CAUSES, gap_causes
 from maiprof_nb.analysis.operator_ranking import calls_with_python
@@ -20,9 +21,6 @@ from maiprof_nb.session import Session
 Ints = npt.NDArray[np.int64]
 
 FEWEST_STEPS = 5
-SIGMA_OF_MAD = 1.4826  # of a normal distribution
-FAR_IN_SIGMA = 5.0
-FAR_SHARE = 0.2  # of the median step: steps that hardly vary make any difference look far
 
 
 @remembered

@@ -78,7 +78,8 @@ def figure_window(session: Session) -> FigureWindow:
     found = steps(session)
     if len(found):
         window = TimeWindow(int(found["ts_ns"].min()), int(found["end_ns"].max()))
-        return FigureWindow(window, f"{found['step'].nunique()} recorded steps")
+        count = found["step"].nunique()
+        return FigureWindow(window, f"{count} recorded step{'s' if count > 1 else ''}")
     work = session.table("kernels")
     if len(work):
         end = int((work["ts_ns"] + work["dur_ns"]).max())

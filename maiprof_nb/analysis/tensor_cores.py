@@ -52,8 +52,8 @@ RULES: tuple[tuple[str, str, re.Pattern[str]], ...] = tuple(
         (
             NO,
             "matrix product on plain cores",
-            r"(?:^|[_ ])(?:\w*[a-z])?[sdczh]gemm(?:Ex)?(?:_|$)|scudnn|implicit_convolve|gemmSN_|gemmk1_"
-            r"|gemv|dot_kernel|splitKreduce|splitKreduce_kernel|winograd|Winograd",
+            r"(?:^|[_ ])(?:\w*[a-z])?[sdczh]gemm(?:Ex)?(?:_|$)|scudnn|implicit_convolve|gemmSN_"
+            r"|gemmk1_|gemv|dot_kernel|splitKreduce|winograd|Winograd",
         ),
         (NO, "early cuDNN", r"[dw]grad(?:2d)?_alg\d|convolve_common_engine|fft2d|fft1d"),
         (NO, "collective", r"nccl|rccl|msccl|all_?reduce|nvshmem"),
@@ -72,24 +72,65 @@ RULES: tuple[tuple[str, str, re.Pattern[str]], ...] = tuple(
 
 # Operators autocast runs in its lower precision, with what they dispatch to.
 ELIGIBLE = frozenset(
-    f"aten::{name}"
-    for name in (
-        "addbmm addmm addmm_ addmv addr baddbmm bmm chain_matmul einsum linalg_multi_dot linear "
-        "matmul mm mv prelu conv1d conv2d conv3d conv_tbc conv_transpose1d conv_transpose2d "
-        "conv_transpose3d convolution _convolution convolution_overrideable cudnn_convolution "
-        "cudnn_convolution_transpose cudnn_convolution_add_relu cudnn_convolution_relu "
-        "miopen_convolution miopen_depthwise_convolution convolution_backward "
-        "cudnn_convolution_backward cudnn_convolution_backward_input "
-        "cudnn_convolution_backward_weight miopen_convolution_backward gru_cell lstm_cell "
-        "rnn_tanh_cell rnn_relu_cell _thnn_fused_lstm_cell _thnn_fused_gru_cell _cudnn_rnn "
-        "_cudnn_rnn_backward scaled_dot_product_attention _scaled_dot_product_flash_attention "
-        "_scaled_dot_product_efficient_attention _scaled_dot_product_cudnn_attention "
-        "_scaled_dot_product_flash_attention_backward "
-        "_scaled_dot_product_efficient_attention_backward "
-        "_scaled_dot_product_cudnn_attention_backward _flash_attention_forward "
-        "_flash_attention_backward _efficient_attention_forward _efficient_attention_backward "
-        "_scaled_mm _addmm_activation"
-    ).split()
+    {
+        "aten::addbmm",
+        "aten::addmm",
+        "aten::addmm_",
+        "aten::addmv",
+        "aten::addr",
+        "aten::baddbmm",
+        "aten::bmm",
+        "aten::chain_matmul",
+        "aten::einsum",
+        "aten::linalg_multi_dot",
+        "aten::linear",
+        "aten::matmul",
+        "aten::mm",
+        "aten::mv",
+        "aten::prelu",
+        "aten::conv1d",
+        "aten::conv2d",
+        "aten::conv3d",
+        "aten::conv_tbc",
+        "aten::conv_transpose1d",
+        "aten::conv_transpose2d",
+        "aten::conv_transpose3d",
+        "aten::convolution",
+        "aten::_convolution",
+        "aten::convolution_overrideable",
+        "aten::cudnn_convolution",
+        "aten::cudnn_convolution_transpose",
+        "aten::cudnn_convolution_add_relu",
+        "aten::cudnn_convolution_relu",
+        "aten::miopen_convolution",
+        "aten::miopen_depthwise_convolution",
+        "aten::convolution_backward",
+        "aten::cudnn_convolution_backward",
+        "aten::cudnn_convolution_backward_input",
+        "aten::cudnn_convolution_backward_weight",
+        "aten::miopen_convolution_backward",
+        "aten::gru_cell",
+        "aten::lstm_cell",
+        "aten::rnn_tanh_cell",
+        "aten::rnn_relu_cell",
+        "aten::_thnn_fused_lstm_cell",
+        "aten::_thnn_fused_gru_cell",
+        "aten::_cudnn_rnn",
+        "aten::_cudnn_rnn_backward",
+        "aten::scaled_dot_product_attention",
+        "aten::_scaled_dot_product_flash_attention",
+        "aten::_scaled_dot_product_efficient_attention",
+        "aten::_scaled_dot_product_cudnn_attention",
+        "aten::_scaled_dot_product_flash_attention_backward",
+        "aten::_scaled_dot_product_efficient_attention_backward",
+        "aten::_scaled_dot_product_cudnn_attention_backward",
+        "aten::_flash_attention_forward",
+        "aten::_flash_attention_backward",
+        "aten::_efficient_attention_forward",
+        "aten::_efficient_attention_backward",
+        "aten::_scaled_mm",
+        "aten::_addmm_activation",
+    }
 )
 
 

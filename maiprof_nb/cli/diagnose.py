@@ -7,6 +7,7 @@ import json
 from typing import Any
 
 from maiprof_nb import load, units
+from maiprof_nb.cli import _progress
 from maiprof_nb.cli._text import printable
 from maiprof_nb.errors import MaiprofError
 from maiprof_nb.findings.diagnosis import as_json, diagnose
@@ -48,7 +49,8 @@ def run(options: argparse.Namespace) -> int:
 
 def _diagnosis(path: str) -> dict[str, Any]:
     try:
-        session = load(path)
+        with _progress.shown(path) as report:
+            session = load(path, report=report)
     except MaiprofError as problem:
         return {"source": path, "error": problem.sentence}
     return {"source": path, "findings": [as_json(finding) for finding in diagnose(session)]}
@@ -73,7 +75,24 @@ def _finding(finding: dict[str, Any]) -> list[str]:
         cost = f" [{finding['severity']}, {units.duration(finding['cost_ns'])}, {share}]"
     lines = [f"{head}{finding['title']}{cost}"]
     lines.append(f"{'':<17}try ({finding['change']}): {finding['advice']}")
+    lines += [f"{'':<17}{gain}" for gain in _gain(finding["gain"])]
     lines += [
         f"{'':<17}trust {finding['trust']['state']}: {r}" for r in finding["trust"]["reasons"]
     ]
     return lines
+
+
+def _gain(gain: dict[str, Any] | None) -> list[str]:
+    """What the edit would save, in words."""
+    if gain is None:
+        return []
+    if "reason" in gain:
+        return [f"gain not answerable: {gain['reason']}"]
+    least, expected, most = (
+        units.percent(gain[f"{bound}_share"]) for bound in ("floor", "expected", "ceiling")
+    )
+    time = units.duration(gain["expected_ns"])
+    return [
+        f"would save {least} to {most}, {expected} expected ({time} a {gain['per']})",
+        *(f"  taken for granted: {reason}" for reason in gain["reasons"]),
+    ]

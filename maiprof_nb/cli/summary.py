@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 
 from maiprof_nb import load, units
+from maiprof_nb.cli import _progress
 from maiprof_nb.cli._text import printable
 from maiprof_nb.errors import MaiprofError
 from maiprof_nb.recording import Recording
@@ -21,6 +22,11 @@ def add_parser(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
     parser = verbs.add_parser("summary", help="say what recordings hold")
     parser.add_argument("paths", nargs="+", metavar="PATH", help="file, folder or URL")
     parser.add_argument("--json", action="store_true", help="one JSON object a PATH, in order")
+    parser.add_argument(
+        "--zone",
+        metavar="NAME",
+        help="time zone of logs with local time stamps, e.g. Europe/Berlin or +02:00",
+    )
     parser.set_defaults(run=run)
 
 
@@ -28,16 +34,19 @@ def run(options: argparse.Namespace) -> int:
     """Print one summary a path; 2 if any path could not be read."""
     failed = False
     for path in options.paths:
-        found, faults = _summary(path, with_checks=not options.json)
+        found, faults = _summary(path, options.zone, with_checks=not options.json)
         failed = failed or "error" in found
         print(json.dumps(found) if options.json else printable(_in_words(found, faults)))
     return 2 if failed else 0
 
 
-def _summary(path: str, *, with_checks: bool) -> tuple[dict[str, Any], list[tuple[Any, str]]]:
+def _summary(
+    path: str, zone: str | None, *, with_checks: bool
+) -> tuple[dict[str, Any], list[tuple[Any, str]]]:
     """What the JSON says, and for people the failed checks with the number of their recording."""
     try:
-        session = load(path)
+        with _progress.shown(path) as report:
+            session = load(path, zone=zone, report=report)
     except MaiprofError as problem:
         return {"source": path, "error": problem.sentence}, []
     return _contents(path, session), _faults(session) if with_checks else []

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+from maiprof_nb.analysis.projection import CHANGE_OF_RULE, project
 from maiprof_nb.analysis.steps import figure_window, steps
 from maiprof_nb.errors import MaiprofError, UsageError
 from maiprof_nb.findings.finding import FAILED, FOUND, NOT_APPLICABLE, PASSED, SEVERITIES, Finding
@@ -108,7 +109,22 @@ def _finding(
         view=rule.view,
         trust=state,
         reasons=reasons,
+        gain=_gain(rule, session),
     )
+
+
+def _gain(rule: Rule, session: Session) -> dict[str, Any] | None:
+    """What the rule's change would save, or why that cannot be said."""
+    change = rule.change_id or CHANGE_OF_RULE.get(rule.id)
+    if change is None:
+        return None
+    try:
+        return project(session, change).as_dict()
+    except MaiprofError as problem:
+        return {"reason": problem.sentence}
+    except Exception as problem:  # noqa: BLE001 - a finding stands without its projection
+        _LOG.warning("projection for rule %s failed", rule.id, exc_info=True)
+        return {"reason": f"The projection failed ({type(problem).__name__}: {problem})."}
 
 
 def _trust(rule: Rule, session: Session) -> tuple[str, tuple[str, ...]]:

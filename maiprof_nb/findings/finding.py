@@ -50,6 +50,11 @@ class Finding:
         Why the figure may be off.
     reason : str
         Why the rule does not apply, or how it failed.
+    gain : dict or None
+        What the edit would save, by replaying the schedule without the cost: ``floor_ns``,
+        ``expected_ns``, ``ceiling_ns`` (``per`` step or window), the same as shares of the
+        window, and ``reasons``; or only ``reason``, why that cannot be said. None where the
+        rule names no change that can be projected. Gains of findings do not add up.
     """
 
     rule: str
@@ -68,3 +73,4 @@ class Finding:
     trust: str = "ok"
     reasons: tuple[str, ...] = ()
     reason: str = ""
+    gain: dict[str, Any] | None = None

@@ -5,17 +5,13 @@ from __future__ import annotations
 import pandas as pd
 
 from maiprof_nb.analysis.metrics import metric_summary
+from maiprof_nb.analysis.sampled_quantities import sampled
 from maiprof_nb.analysis.steps import figure_window
 from maiprof_nb.errors import NotAnswerableError
 from maiprof_nb.findings.trust import reservations
 from maiprof_nb.findings.verdict import Verdict
 from maiprof_nb.session import Session
 
-_OCCUPANCY = ("DCGM_FI_PROF_SM_OCCUPANCY", "SMOCC")
-_ACTIVE = ("DCGM_FI_PROF_SM_ACTIVE", "SMACT")
-_TENSOR = ("DCGM_FI_PROF_PIPE_TENSOR_ACTIVE", "TENSO")
-_USED = ("memory.used", "DCGM_FI_DEV_FB_USED", "FBUSD")
-_TOTAL = ("memory.total", "DCGM_FI_DEV_FB_TOTAL")
 _LOW_OCCUPANCY, _LOW_TENSOR, _ROOMY = 0.25, 0.01, 0.6
 
 
@@ -35,9 +31,9 @@ def metrics_verdict(session: Session) -> Verdict:
             remedy="Sample the GPU beside the job (nvidia-smi --query-gpu=... -l 1, dcgmi dmon, "
             "dcgm-exporter) and load the folder that holds trace and metrics",
         )
-    occupancy = _mean(summary, _OCCUPANCY)
-    active = _mean(summary, _ACTIVE)
-    tensor = _mean(summary, _TENSOR)
+    occupancy = _mean(summary, "sm occupancy")
+    active = _mean(summary, "sm activity")
+    tensor = _mean(summary, "tensor activity")
     memory = _memory_share(summary)
     said = [
         _words("SM occupancy", occupancy, "mean"),
@@ -59,20 +55,22 @@ def metrics_verdict(session: Session) -> Verdict:
     )
 
 
-def _mean(summary: pd.DataFrame, names: tuple[str, ...]) -> float | None:
-    rows = summary[summary["counter"].isin(names)]
-    if rows.empty:
-        return None
-    scale = 0.01 if str(rows["unit"].iloc[0]) == "%" else 1.0
-    return float(rows["mean"].mean()) * scale
+def _mean(summary: pd.DataFrame, quantity: str) -> float | None:
+    """Mean share, 0 to 1, over the devices and samplers."""
+    rows = sampled(summary, quantity)
+    means = (rows["mean"] * rows["scale"]).dropna()
+    return float(means.mean()) / 100 if len(means) else None
 
 
 def _memory_share(summary: pd.DataFrame) -> float | None:
-    used = summary[summary["counter"].isin(_USED)]
-    total = summary[summary["counter"].isin(_TOTAL)]
-    if used.empty or total.empty or not total["maximum"].max():
-        return None
-    return float(used["maximum"].max() / total["maximum"].max())
+    used, total = _most(summary, "memory used"), _most(summary, "memory total")
+    return used / total if used is not None and total else None
+
+
+def _most(summary: pd.DataFrame, quantity: str) -> float | None:
+    rows = sampled(summary, quantity)
+    most = (rows["maximum"] * rows["scale"]).dropna()
+    return float(most.max()) if len(most) else None
 
 
 def _words(title: str, share: float | None, how: str) -> str:

@@ -76,6 +76,9 @@ class Rule:
     ask : callable
         Session -> Found, Passed or NotApplicable. A NotAnswerableError it lets through
         counts as not applicable.
+    change_id : str, optional
+        The change of `maiprof_nb.analysis.projection` whose gain is projected, where it is not
+        the one named there for the rule's id.
     """
 
     id: str
@@ -85,6 +88,7 @@ class Rule:
     advice: str
     change: str
     ask: Callable[[Session], Answer]
+    change_id: str | None = None
 
 
 def severity_of(share: float, *, high: float = 0.2, medium: float = 0.05) -> str:

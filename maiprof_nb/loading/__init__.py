@@ -90,10 +90,15 @@ def load(
 
 
 def _is_session_file(paths: list[str], ranks: Mapping[str, int] | None, zone: str | None) -> bool:
-    saved = [path for path in paths if session_file.is_session_file(path)]
+    many = len(paths) > 1  # then by name: opening each may be slow
+    saved = [
+        path
+        for path in paths
+        if (not many or path.endswith(session_file.SUFFIX)) and session_file.is_session_file(path)
+    ]
     if not saved:
         return False
-    if len(paths) > 1:
+    if many:
         raise LoadError(
             "is a session file, and others were given beside it",
             where=saved[0],

@@ -30,7 +30,7 @@ class Args(msgspec.Struct, gc=False, frozen=True):
     input_dims_2021: msgspec.Raw = msgspec.field(default=NOTHING, name="Input dims")
     input_types: msgspec.Raw = msgspec.field(default=NOTHING, name="Input type")
     concrete_inputs: msgspec.Raw = msgspec.field(default=NOTHING, name="Concrete Inputs")
-    call_stack: Any = msgspec.field(default=None, name="Call stack")
+    call_stack: msgspec.Raw = msgspec.field(default=NOTHING, name="Call stack")
     python_id: Any = msgspec.field(default=None, name="Python id")
     python_parent_id: Any = msgspec.field(default=None, name="Python parent id")
     python_module_id: Any = msgspec.field(default=None, name="Python module id")

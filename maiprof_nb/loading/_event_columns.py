@@ -87,8 +87,16 @@ def extents(values: list[msgspec.Raw]) -> pd.Categorical:
     return _distinct(codes, [_extent(text) for text in found])
 
 
+def strings(values: list[msgspec.Raw]) -> pd.Categorical:
+    """Text that was left undecoded; missing where the file says anything else."""
+    codes, found = _numbered(values)
+    return _distinct(codes, [_string(text) for text in found])
+
+
 def _numbered(values: list[msgspec.Raw]) -> tuple[Any, list[bytes]]:
     """Each value's place among the different ones. For short bytes faster than factorize."""
+    if not any(values):
+        return np.full(len(values), -1), []
     seen: dict[bytes, int] = {}
     place = seen.setdefault
     codes = [place(value, len(seen)) for value in map(bytes, values)]
@@ -104,6 +112,13 @@ def _extent(text: bytes) -> str:
     try:
         return str(msgspec.json.decode(text, type=list[int])) if text else ""
     except msgspec.MsgspecError:
+        return ""
+
+
+def _string(text: bytes) -> str:
+    try:
+        return msgspec.json.decode(text, type=str) if text else ""
+    except (msgspec.MsgspecError, UnicodeDecodeError):
         return ""
 
 

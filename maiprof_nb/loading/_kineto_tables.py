@@ -18,6 +18,7 @@ from maiprof_nb.loading._event_columns import (
     floats,
     integers,
     labels,
+    strings,
     texts,
     written,
 )
@@ -224,13 +225,9 @@ def _operators(rows: Rows, at: Places) -> pd.DataFrame:
             "input_dims": written([a.input_dims or a.input_dims_2021 for a in args]),
             "input_types": written([a.input_types for a in args]),
             "concrete_inputs": written([a.concrete_inputs for a in args]),
-            "call_stack": texts([_stack(a.call_stack) for a in args]),
+            "call_stack": strings([a.call_stack for a in args]),
         }
     )
-
-
-def _stack(value: Any) -> str | None:
-    return value if isinstance(value, str) and value else None
 
 
 def _annotations(rows: Rows, at: Places) -> pd.DataFrame:

@@ -55,7 +55,8 @@ def read(data: bytes, source: str) -> Recording:
         meta, notes, part = _chrome_json.repaired(data, problem)
         found = _gather([part], 0)
     zero_ns = found.zero_ns
-    missing = _missing(found)
+    said = {note.code for note in notes}
+    missing = [note for note in _missing(found) if note.code not in said]
     return Recording(
         source=source,
         kind="trace",

@@ -9,6 +9,8 @@ from contextvars import ContextVar
 Report = Callable[[float], None]
 _listening: ContextVar[Report | None] = ContextVar("maiprof_progress", default=None)
 
+_wish: ContextVar[BaseException | None] = ContextVar("maiprof_wish_to_stop", default=None)
+
 
 @contextmanager
 def reported_to(report: Report | None) -> Iterator[None]:
@@ -31,7 +33,16 @@ def report(done: float, total: float) -> None:
     """Say that `done` of `total` is behind us."""
     listener = _listening.get()
     if listener is not None and total > 0:
-        listener(min(done / total, 1.0))
+        try:
+            listener(min(done / total, 1.0))
+        except BaseException as wish:
+            _wish.set(wish)
+            raise
+
+
+def wanted(problem: BaseException) -> bool:
+    """Whether an exception is a listener's wish to stop, and no fault of a reader."""
+    return problem is _wish.get()
 
 
 @contextmanager

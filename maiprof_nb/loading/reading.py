@@ -88,6 +88,8 @@ def _parsed(data: bytes, name: str, notes: list[Note]) -> Recording:
     except MaiprofError:
         raise
     except Exception as problem:
+        if progress.wanted(problem):
+            raise
         _LOG.exception("a reader failed on %s", name)
         raise LoadError(
             f"cannot be read, by a fault of the reader ({type(problem).__name__}: {problem})",

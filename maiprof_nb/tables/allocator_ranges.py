@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from maiprof_nb.tables.columns import DEVICE, DURATION, START
 from maiprof_nb.tables.schema import Column, Schema
 
 SCHEMA = Schema(
@@ -10,8 +11,8 @@ SCHEMA = Schema(
     columns=(
         Column("event", "int64", "position of its start in the snapshot, counted from 0"),
         Column("name", "category", "name as written"),
-        Column("ts_ns", "int64", "start, from the recording's time zero", "ns"),
-        Column("dur_ns", "int64", "duration", "ns"),
-        Column("device", "Int64", "index of the device"),
+        START,
+        DURATION,
+        DEVICE,
     ),
 )

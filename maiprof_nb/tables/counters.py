@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from maiprof_nb.tables.columns import START
 from maiprof_nb.tables.schema import Column, Schema
 
 SCHEMA = Schema(
@@ -13,7 +14,7 @@ SCHEMA = Schema(
             "int64",
             "position of the sample in its file (event or data row), counted from 0",
         ),
-        Column("ts_ns", "int64", "start, from the recording's time zero", "ns"),
+        START,
         Column(
             "device",
             "category",

@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
+from maiprof_nb.tables.columns import (
+    CORRELATION,
+    DEVICE,
+    DURATION,
+    EVENT,
+    EXTERNAL_ID,
+    NAME,
+    START,
+    STREAM,
+)
 from maiprof_nb.tables.schema import Column, Schema
 
 SCHEMA = Schema(
     name="kernels",
     row="one piece of device work",
     columns=(
-        Column("event", "int64", "position of the event in its file, counted from 0"),
-        Column("name", "category", "name as written in the file"),
+        EVENT,
+        NAME,
         Column("kind", "category", "compute, communication, memcpy or memset"),
-        Column("ts_ns", "int64", "start, from the recording's time zero", "ns"),
-        Column("dur_ns", "int64", "duration", "ns"),
-        Column("device", "Int64", "index of the device"),
-        Column("stream", "Int64", "device queue the work ran on"),
-        Column("external_id", "Int64", "id that ties launches and device work to the operator"),
-        Column(
-            "correlation",
-            "Int64",
-            "id of the launch call; a graph launch shares it among its kernels",
-        ),
+        START,
+        DURATION,
+        DEVICE,
+        STREAM,
+        EXTERNAL_ID,
+        CORRELATION,
         Column("size_bytes", "Int64", "bytes moved or set, for memcpy and memset", "B"),
         Column("blocks_per_sm", "Float64", "grid blocks per multiprocessor, as Kineto computed it"),
         Column(

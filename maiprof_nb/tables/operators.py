@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
+from maiprof_nb.tables.columns import EXTERNAL_ID, HOST_CALL
 from maiprof_nb.tables.schema import Column, Schema
 
 SCHEMA = Schema(
     name="operators",
     row="one call of a host-side framework operator (`cpu_op`)",
     columns=(
-        Column("event", "int64", "position of the event in its file, counted from 0"),
-        Column("name", "category", "name as written in the file"),
-        Column("ts_ns", "int64", "start, from the recording's time zero", "ns"),
-        Column("dur_ns", "int64", "duration", "ns"),
-        Column(
-            "pid", "category", "process, as text (files write ints and strings for one process)"
-        ),
-        Column("tid", "category", "thread, as text"),
-        Column("external_id", "Int64", "id that ties launches and device work to the operator"),
+        *HOST_CALL,
+        EXTERNAL_ID,
         Column(
             "sequence",
             "Int64",

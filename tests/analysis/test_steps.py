@@ -61,7 +61,7 @@ def test_ranks_keep_their_own_steps():
     found = steps(session)
     assert found["rank"].tolist() == [0, 1]
     assert (found["end_ns"] / US).tolist() == [10, 100]
-    assert figure_window(session).reason == "1 recorded steps"
+    assert figure_window(session).reason == "1 recorded step"
 
 
 def test_the_window_says_why_it_is_that_one():
@@ -73,7 +73,7 @@ def test_the_window_says_why_it_is_that_one():
     assert "first to last device activity" in figure_window(device).reason
     stepped = tiny.session(tiny.operator("op", 1000, 500), tiny.step(3, 1100, 50))
     assert figure_window(stepped).window == TimeWindow(100 * US, 150 * US)
-    assert figure_window(stepped).reason == "1 recorded steps"
+    assert figure_window(stepped).reason == "1 recorded step"
     chosen = stepped.select(window=TimeWindow(7, 9))
     assert figure_window(chosen).window == TimeWindow(7, 9)
     assert figure_window(chosen).reason == "the selected window"

@@ -213,3 +213,13 @@ def test_failed_checks_are_said_to_people_and_not_in_the_json(trace, capsys):
     _, (found,) = objects(capsys, path)
     assert set(found) == TOP
     assert set(found["recordings"][0]) == ONE
+
+
+def test_a_stated_zone(tmp_path, capsys):
+    log = tmp_path / "gpu.csv"
+    log.write_text("timestamp, index, utilization.gpu [%]\n2025/03/30 02:30:00.000, 0, 7 %\n")
+    _, (found,) = objects(capsys, "--zone", "Europe/Berlin", log)
+    assert "zone-hour-skipped" in [note["code"] for note in found["recordings"][0]["notes"]]
+    code, (found,) = objects(capsys, "--zone", "Nowhere", log)
+    assert code == 2
+    assert "there is no time zone 'Nowhere'" in found["error"]

@@ -34,7 +34,7 @@ READABLE = {
     "gp100.plain-json-named-gz.json.gz": (1344, 130, 0, {}),
     "mi250.bom-crlf.json.gz": (220, 14, 2, {"byte-order-mark": 1}),
     "mi250.trailing-comma.json.gz": (220, 14, 2, {"trailing-comma": 1}),
-    "no-events.json": (0, 0, 0, {}),
+    "no-events.json": (0, 0, 0, {"no-events": 1}),
     "triton.bad-utf8-in-name.json.gz": (246, 12, 0, {"bad-utf8": 2}),
     "triton.raw-control-char.json.gz": (246, 12, 0, {"control-characters": 1}),
     "zoology.gzip-without-extension.json": (1784, 0, 0, {}),

@@ -13,8 +13,8 @@ from maiprof_nb.findings.rule import Answer, Found, NotApplicable, Passed, Rule,
 from maiprof_nb.findings.rules._worst import event_rows, times
 from maiprof_nb.session import Session
 
-OFTEN_A_STEP = 1.0
-WORTH_SHARE = 0.01  # of the window
+OFTEN_A_STEP = 1.0  # calls: a warm cache makes none, and each may wait for the device
+WORTH_SHARE = 0.01  # of the window: one line of code wins it back
 
 
 def ask(session: Session) -> Answer:

@@ -12,7 +12,7 @@ from maiprof_nb.findings.rule import Answer, Found, Passed, Rule, severity_of
 from maiprof_nb.findings.rules._worst import gap_rows, worst_device
 from maiprof_nb.session import Session
 
-WORTH_SHARE = 0.05  # of the window
+WORTH_SHARE = 0.05  # of the window: less is within what recording itself adds
 
 
 def ask(session: Session) -> Answer:

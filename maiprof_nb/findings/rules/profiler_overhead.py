@@ -13,7 +13,7 @@ from maiprof_nb.analysis.recording_cost import (
 from maiprof_nb.findings.rule import Answer, Found, NotApplicable, Passed, Rule
 from maiprof_nb.session import Session
 
-TOO_MUCH, FAR_TOO_MUCH = 0.15, 0.3  # of the window: a sixth is what the fixes to be judged win
+TOO_MUCH, FAR_TOO_MUCH = 0.15, 0.3  # of the window: as much as many a fix wins; twice that
 HIDDEN_BELOW = 0.05  # idle share: a device that never waits does not see a slow host
 
 

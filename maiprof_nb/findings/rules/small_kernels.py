@@ -10,8 +10,8 @@ from maiprof_nb.analysis.steps import figure_window
 from maiprof_nb.findings.rule import Answer, Found, NotApplicable, Passed, Rule, severity_of
 from maiprof_nb.session import Session
 
-MANY_SHARE = 0.5  # of the pieces of device work
-WORTH_SHARE = 0.05  # of the window
+MANY_SHARE = 0.5  # of the pieces of device work: the typical one is small
+WORTH_SHARE = 0.05  # of the window: less is within what recording itself adds
 
 
 def ask(session: Session) -> Answer:

@@ -10,8 +10,10 @@ from urllib.parse import parse_qs
 
 import maiprof_nb
 from maiprof_nb.errors import LoadError, MaiprofError
+from maiprof_nb.loading.progress import Report
 from maiprof_nb.session import Session
 from maiprof_nb.shipped import SAMPLE, shipped_folder
+from maiprof_widgets.dashboards.cell_progress import shown_progress
 
 RECORDING = "MAIPROF_RECORDING"
 ROOT = "MAIPROF_ROOT"
@@ -45,7 +47,7 @@ def default_path() -> str:
 
 def chosen_path() -> str:
     """What the address asks for (Voila), or was last chosen here (JupyterLab); else the default."""
-    if _in_voila():
+    if in_voila():
         asked = parse_qs(os.environ.get("QUERY_STRING", "")).get("recording")
         return _sample_or_path(asked[0]) if asked else default_path()
     try:
@@ -61,7 +63,7 @@ def choose(path: str) -> None:
 
     Not in Voila, where every visitor has their own and the address says which.
     """
-    if _in_voila():
+    if in_voila():
         return
     memory = _memory()
     memory.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -71,23 +73,33 @@ def choose(path: str) -> None:
 def open_chosen() -> Session:
     """The session that the start page chose.
 
+    What takes long shows how far it is beneath the cell; interrupt the kernel to stop it.
+
     Raises
     ------
     LoadError
         If it cannot be read any more.
     """
-    return open_path(chosen_path())
+    with shown_progress() as report:
+        return open_path(chosen_path(), report)
 
 
-def open_path(path: str) -> Session:
+def open_path(path: str, report: Report | None = None) -> Session:
     """Load a path that this server may show.
+
+    Parameters
+    ----------
+    path : str
+        A file, folder or URL.
+    report : callable, optional
+        Called with the share done; what it raises stops the load.
 
     Raises
     ------
     MaiprofError
         If it lies outside what the server was told to serve, or cannot be read.
     """
-    return maiprof_nb.load(allowed(path))
+    return maiprof_nb.load(allowed(path), report=report)
 
 
 def allowed(path: str) -> str:
@@ -129,7 +141,8 @@ def _served(root: Path) -> list[Path]:
 upload_areas: list[str] = []
 
 
-def _in_voila() -> bool:
+def in_voila() -> bool:
+    """Whether a server for visitors runs this, and not a notebook of one's own."""
     return os.environ.get("SERVER_SOFTWARE", "").startswith("voila")
 
 

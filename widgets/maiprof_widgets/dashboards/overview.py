@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import ipywidgets
 
 from maiprof_nb.session import Session
+from maiprof_widgets.dashboards import opening
+from maiprof_widgets.dashboards.twin import twin_of
 from maiprof_widgets.link import LinkState
+from maiprof_widgets.views.clocks import ClocksView
+from maiprof_widgets.views.findings import FindingsView
 from maiprof_widgets.views.folded import FoldedView
 from maiprof_widgets.views.header import HeaderView
 from maiprof_widgets.views.memory import MemoryView
@@ -13,6 +19,7 @@ from maiprof_widgets.views.metrics import MetricsView
 from maiprof_widgets.views.page import PageView
 from maiprof_widgets.views.ranking import RankingView
 from maiprof_widgets.views.sources import SourcesView
+from maiprof_widgets.views.trust import TrustLine
 from maiprof_widgets.views.utilisation import UtilisationView
 
 
@@ -28,33 +35,66 @@ class Overview(ipywidgets.VBox):
 
     Attributes
     ----------
+    session : Session
+        What is shown, as it lies now.
     link : LinkState
         What is looked at: set its window or selection from code, and every view follows.
-    utilisation, memory, ranking
+    findings, utilisation, memory, ranking
         The views.
     metrics : FoldedView or None
         What samplers measured, folded where there is a trace; None without GPU metrics.
+    clocks : FoldedView
+        The places of the sources on the axis of time, to change by hand.
     """
 
     def __init__(self, session: Session, link: LinkState | None = None) -> None:
         self.link = link or LinkState()
-        self.utilisation = UtilisationView(session, self.link)
-        self.memory = MemoryView(session, self.link)
-        self.ranking = RankingView(session, self.link)
-        self.metrics = _metrics(session, self.link)
-        views = [self.utilisation, self.memory, *([self.metrics] if self.metrics else [])]
-        if self.memory.device is None:  # what is missing stands behind what is there
-            views.append(views.pop(1))
-        super().__init__(
-            [
-                PageView(session, self.link),
-                HeaderView(session),
-                *views,
-                self.ranking,
-                SourcesView(session),
-            ]
-        )
+        self._part: Callable[[], None] | None = None
+        super().__init__(self._views(session))
         self.add_class("maiprof-dashboard")
+
+    def show(self, session: Session) -> None:
+        """Show another session of the same recordings in place of this one.
+
+        The window stays, unless nothing lies there any more.
+        """
+        window = self.link.window
+        if window is not None and not window.intersect(session.span).dur_ns:
+            self.link.window = None
+        self.children = self._views(session, opened=True)
+
+    def _views(self, session: Session, *, opened: bool = False) -> list[ipywidgets.Widget]:
+        link, part = twin_of(self.link)
+        self.session = session
+        self.findings = FindingsView(session, link, compact=True, later=True)
+        self.utilisation = UtilisationView(session, link)
+        self.memory = MemoryView(session, link)
+        self.ranking = RankingView(session, link)
+        self.metrics = _metrics(session, link)
+        self.clocks = FoldedView(
+            "Move sources in time",
+            lambda: ClocksView(session, self.show, save=not opening.in_voila()),
+            opened=opened,
+        )
+        memory = [self.memory, TrustLine(session, "memory-curve")]
+        metrics = [self.metrics] if self.metrics else []
+        missing = self.memory.device is None  # what is missing stands behind what is there
+        views = [
+            PageView(session, link),
+            HeaderView(session),
+            self.findings,
+            self.utilisation,
+            TrustLine(session, "gpu-utilisation"),
+            *(metrics + memory if missing else memory + metrics),
+            self.ranking,
+            TrustLine(session, "operator-times", "operator-device-times"),
+            SourcesView(session),
+            self.clocks,
+        ]
+        if self._part is not None:  # only now: the old views hear nothing of a failed change
+            self._part()
+        self._part = part
+        return views
 
 
 def _metrics(session: Session, link: LinkState) -> FoldedView | None:
@@ -63,5 +103,8 @@ def _metrics(session: Session, link: LinkState) -> FoldedView | None:
         return None
     alone = all(recording.kind == "metrics" for recording in session.recordings)
     return FoldedView(
-        "GPU metrics beside the job (sampled)", lambda: MetricsView(session, link), opened=alone
+        "GPU metrics beside the job (sampled)",
+        lambda: MetricsView(session, link),
+        opened=alone,
+        beneath=lambda: TrustLine(session, "metrics"),
     )

@@ -4,34 +4,27 @@ from __future__ import annotations
 
 import pandas as pd
 
+from maiprof_nb.analysis.sampled_quantities import QUANTITIES, sampled
 from maiprof_widgets import escaping
+from maiprof_widgets.figures.clock_limits import clock_limits_panel
 from maiprof_widgets.figures.panels import Curve, Panel
 from maiprof_widgets.figures.utilisation import device_name
 
-# Panels in this order; a counter goes to the first whose names it is among.
-_GROUPS: tuple[tuple[str, frozenset[str]], ...] = (
-    (
-        "GPU utilisation (NVML): share of time with a kernel resident",
-        frozenset({"utilization.gpu", "DCGM_FI_DEV_GPU_UTIL", "sm", "GPUTL"}),
-    ),
-    (
-        "SM activity (DCGM): share of SMs with a warp",
-        frozenset({"DCGM_FI_PROF_SM_ACTIVE", "SMACT"}),
-    ),
-    (
-        'SM occupancy (DCGM): resident warps, MAIProf\'s "SM utilisation"',
-        frozenset({"DCGM_FI_PROF_SM_OCCUPANCY", "SMOCC"}),
-    ),
-    (
-        "Tensor Core activity (DCGM): share of cycles in use",
-        frozenset({"DCGM_FI_PROF_PIPE_TENSOR_ACTIVE", "TENSO"}),
-    ),
-    ("GPU memory used", frozenset({"memory.used", "DCGM_FI_DEV_FB_USED", "fb", "FBUSD"})),
-    ("Power", frozenset({"power.draw", "power.draw.instant", "DCGM_FI_DEV_POWER_USAGE", "pwr"})),
-    ("Temperature", frozenset({"temperature.gpu", "DCGM_FI_DEV_GPU_TEMP", "gtemp"})),
-    ("SM clock", frozenset({"clocks.sm", "clocks.current.sm", "DCGM_FI_DEV_SM_CLOCK", "pclk"})),
-)
-_PERCENT = {"ratio": 100.0}
+_EMPTY = "no sample in this window"
+_TITLES = {  # panels in this order
+    "gpu utilisation": "GPU utilisation: share of time with a kernel resident",
+    "engine activity": "Graphics engine activity (DCGM): share of time in use",
+    "sm activity": "SM activity (DCGM): share of SMs with a warp",
+    "sm occupancy": 'SM occupancy (DCGM): resident warps, MAIProf\'s "SM utilisation"',
+    "tensor activity": "Tensor Core activity (DCGM): share of cycles in use",
+    "cpu utilisation": "CPU utilisation: share of all cores that was busy",
+    "memory used": "GPU memory used",
+    "power": "Power",
+    "temperature": "Temperature",
+    "sm clock": "SM clock",
+    "pcie throughput": "PCIe throughput",
+    "nvlink throughput": "NVLink throughput",
+}
 
 
 def metric_panels(series: pd.DataFrame, everything: pd.DataFrame) -> list[Panel]:
@@ -44,32 +37,45 @@ def metric_panels(series: pd.DataFrame, everything: pd.DataFrame) -> list[Panel]
     everything : DataFrame
         The whole `counters` table: which panels and curves there are does not depend on
         the window.
+
+    Notes
+    -----
+    The curves of a panel share its unit, whatever theirs was. A counter whose unit measures
+    something else has a panel of its own.
     """
     made = []
-    for title, names in _GROUPS:
-        mine = everything[everything["counter"].isin(names)]
-        keys = mine[["device", "counter", "unit"]].drop_duplicates()
-        if keys.empty:
-            continue
-        unit = str(keys["unit"].iloc[0])
-        several = len(set(keys["counter"])) > 1
-        curves = tuple(_curve(series, *key, named=several) for key in keys.itertuples(index=False))
-        made.append(
-            Panel(
-                title,
-                "%" if unit in _PERCENT else unit,
-                curves,
-                height_px=96,
-                bounds=(0, 105) if unit in {"%", *_PERCENT} else None,
-                empty="no sample in this window",
-            )
-        )
-    return made
+    for quantity, title in _TITLES.items():
+        mine = sampled(everything, quantity)
+        mine = mine[["device", "counter", "unit", "scale"]].drop_duplicates()
+        fits = mine["scale"].notna()
+        if fits.any():
+            made.append(_panel(title, QUANTITIES[quantity].unit, series, mine[fits]))
+        for unit, rows in mine[~fits].groupby("unit", observed=True, sort=False):
+            made.append(_panel(title, escaping.text(unit), series, rows.assign(scale=1.0)))
+    limits = clock_limits_panel(series, everything)
+    return [*made, limits] if limits else made
 
 
-def _curve(series: pd.DataFrame, device: object, counter: str, unit: str, *, named: bool) -> Curve:
-    same_device = series["device"].isna() if pd.isna(device) else series["device"] == device
-    rows = series[same_device & (series["counter"] == counter)]
-    values = rows["value"].to_numpy() * _PERCENT.get(str(unit), 1.0)
+def _panel(title: str, unit: str, series: pd.DataFrame, keys: pd.DataFrame) -> Panel:
+    several = len(set(keys["counter"])) > 1
+    return Panel(
+        title,
+        unit,
+        tuple(_curve(series, *key, named=several) for key in keys.itertuples(index=False)),
+        height_px=96,
+        bounds=(0, 105) if unit == "%" else None,
+        empty=_EMPTY,
+    )
+
+
+def _curve(
+    series: pd.DataFrame, device: object, counter: str, unit: object, scale: float, *, named: bool
+) -> Curve:
+    same_unit = series["unit"].isna() if pd.isna(unit) else series["unit"] == unit
+    rows = series[_of(series, device) & (series["counter"] == counter) & same_unit]
     name = f"{device_name(device)} {escaping.text(counter)}" if named else device_name(device)
-    return Curve(name, rows["ts_ns"].to_numpy(), values)
+    return Curve(name, rows["ts_ns"].to_numpy(), rows["value"].to_numpy() * scale)
+
+
+def _of(frame: pd.DataFrame, device: object) -> pd.Series:
+    return frame["device"].isna() if pd.isna(device) else frame["device"] == device

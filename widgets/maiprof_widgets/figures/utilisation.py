@@ -23,7 +23,7 @@ def gpu_panel(use: pd.DataFrame, measured: pd.DataFrame) -> Panel:
     use : DataFrame
         Rows of `maiprof_nb.analysis.utilisation.utilisation`.
     measured : DataFrame
-        Rows of `maiprof_nb.analysis.metrics.metric_series` in percent.
+        Rows of `maiprof_nb.analysis.metrics.metric_series`, with their ``scale`` to percent.
     """
     rows = use[use["what"] == "gpu"]
     groups = list(rows.groupby("series", sort=False))
@@ -34,17 +34,7 @@ def gpu_panel(use: pd.DataFrame, measured: pd.DataFrame) -> Panel:
         Curve(f"{label} (trace)", r["ts_ns"].to_numpy(), r["value"].to_numpy() * 100, style)
         for label, r in groups
     ]
-    curves += [
-        Curve(
-            f"{device_name(keys[0])} {escaping.text(keys[1])} (sampled)",
-            r["ts_ns"].to_numpy(),
-            r["value"].to_numpy(),
-            "dash",
-        )
-        for keys, r in measured.groupby(
-            ["device", "counter"], observed=True, dropna=False, sort=False
-        )
-    ]
+    curves += _sampled(measured, "dash")
     return Panel(
         "GPU: share of time with any work",
         "%",
@@ -55,8 +45,43 @@ def gpu_panel(use: pd.DataFrame, measured: pd.DataFrame) -> Panel:
     )
 
 
+def cpu_panel(measured: pd.DataFrame) -> Panel:
+    """Share of all cores that was busy, as a sampler measured it.
+
+    Parameters
+    ----------
+    measured : DataFrame
+        Rows of `maiprof_nb.analysis.metrics.metric_series`, with their ``scale`` to percent.
+    """
+    return Panel(
+        "CPU utilisation as measured: share of all cores that was busy",
+        "%",
+        tuple(_sampled(measured, "line")),
+        height_px=110,
+        bounds=(0, 105),
+        empty="no sample in this window",
+    )
+
+
+def _sampled(measured: pd.DataFrame, style: str) -> list[Curve]:
+    keys = ["recording", "device", "counter"]
+    return [
+        Curve(
+            f"{device_name(device)} {escaping.text(counter)} (sampled)",
+            rows["ts_ns"].to_numpy(),
+            (rows["value"] * rows["scale"]).to_numpy(),
+            style,
+        )
+        for (_, device, counter), rows in measured[measured["scale"].notna()].groupby(
+            keys, observed=True, dropna=False, sort=False
+        )
+    ]
+
+
 def device_name(name: object) -> str:
-    """A sampler's name of a device, escaped, for people."""
+    """A sampler's name of a device, escaped, for people; the host where it names none."""
+    if pd.isna(name):
+        return "host"
     return f"GPU {name}" if str(name).isdigit() else escaping.shortened(name, 40)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from itertools import zip_longest
 from typing import Any
 
@@ -176,17 +177,56 @@ def short(label: str) -> str:
 
 
 def names(log: MemoryLog, stacks: list[int]) -> list[str]:
-    """Short names of stacks; those with one label also by the first caller that differs."""
-    chains = [[short(text) for text in brief_stack(log, stack)] for stack in stacks]
+    """Short names of stacks; those with one label also by the frames that tell them apart.
+
+    ``forward (model.py:47) < main (train.py:9)`` was called by ``main`` and others were not;
+    ``forward (model.py:47) > forward (linear.py:125)`` differs in what it called.
+    """
     labels = [short(stack_text(log, stack)[0]) for stack in stacks]
-    found = []
-    for stack, label, chain in zip(stacks, labels, chains, strict=True):
-        rivals = [c for c, other in zip(chains, labels, strict=True) if other == label]
-        levels = enumerate(zip_longest(*rivals, fillvalue=""))
-        depth = next((i for i, frames in levels if len(set(frames)) > 1), len(chain))
-        name = f"{label} < {chain[depth]}" if 0 < depth < len(chain) else label
-        found.append("no stack recorded" if stack < 0 else name)
-    return found
+    callers = [[short(text) for text in brief_stack(log, stack)] for stack in stacks]
+    callees = [_inwards(log, stack) for stack in stacks]
+    found = _told_apart(labels, callers, " < ")
+    found = _told_apart(found, callees, " > ")
+    return _numbered(
+        [
+            "no stack recorded" if stack < 0 else name
+            for stack, name in zip(stacks, found, strict=True)
+        ]
+    )
+
+
+def _inwards(log: MemoryLog, stack: int) -> list[str]:
+    """Frames of one stack from its label inwards."""
+    label, frames = stack_text(log, stack)
+    start = frames.index(label) if label in frames else 0
+    return [short(text) for text in frames[start::-1]]
+
+
+def _told_apart(found: list[str], chains: list[list[str]], sign: str) -> list[str]:
+    """Names that occur twice, with the frames in which their chains part behind them."""
+    told = []
+    for name, chain in zip(found, chains, strict=True):
+        rivals = [c for c, other in zip(chains, found, strict=True) if other == name]
+        depths = sorted({_parting(chain, rival) for rival in rivals if rival != chain})
+        frames = [chain[depth] for depth in depths if 0 < depth < len(chain)]
+        told.append(sign.join([name, *frames]))
+    return told
+
+
+def _parting(chain: list[str], rival: list[str]) -> int:
+    """The first frame, from the inside, in which two chains differ."""
+    levels = enumerate(zip_longest(chain, rival, fillvalue=""))
+    return next((depth for depth, (one, other) in levels if one != other), len(chain))
+
+
+def _numbered(found: list[str]) -> list[str]:
+    """Names that differ, for stacks that differ in native frames only."""
+    seen: Counter[str] = Counter()
+    numbered = []
+    for name in found:
+        seen[name] += 1
+        numbered.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
+    return numbered
 
 
 def _facts(log: MemoryLog, life: Any, stack: int) -> list[str]:

@@ -18,13 +18,21 @@ class FoldedView(ipywidgets.VBox):
         Makes the view at the first opening: a hidden plot could not learn its width.
     opened : bool
         Open from the start.
+    beneath : callable, optional
+        Makes what stands beneath the view.
     """
 
     def __init__(
-        self, title: str, make: Callable[[], ipywidgets.Widget], *, opened: bool = False
+        self,
+        title: str,
+        make: Callable[[], ipywidgets.Widget],
+        *,
+        opened: bool = False,
+        beneath: Callable[[], ipywidgets.Widget] | None = None,
     ) -> None:
-        self._title, self._make = title, make
-        self._view: ipywidgets.Widget | None = None
+        self._title = title
+        self._makers = [make, *([beneath] if beneath else [])]
+        self._made: list[ipywidgets.Widget] = []
         self.button = ipywidgets.ToggleButton(value=opened, layout={"width": "auto"})
         super().__init__([self.button])
         self.add_class("maiprof-folded")
@@ -36,6 +44,6 @@ class FoldedView(ipywidgets.VBox):
         sign = "\N{BLACK DOWN-POINTING SMALL TRIANGLE}"
         closed_sign = "\N{BLACK RIGHT-POINTING SMALL TRIANGLE}"
         self.button.description = f"{sign if opened else closed_sign} {self._title}"
-        if opened and self._view is None:
-            self._view = self._make()
-        self.children = [self.button, self._view] if opened else [self.button]
+        if opened and not self._made:
+            self._made = [make() for make in self._makers]
+        self.children = [self.button, *self._made] if opened else [self.button]

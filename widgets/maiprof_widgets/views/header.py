@@ -11,6 +11,7 @@ from maiprof_nb import units
 from maiprof_nb.analysis._memory_log import memory_devices, memory_log
 from maiprof_nb.analysis.device_activity import breakdown
 from maiprof_nb.analysis.metrics import metric_summary
+from maiprof_nb.analysis.sampled_quantities import sampled
 from maiprof_nb.analysis.steps import figure_window, steps
 from maiprof_nb.errors import MaiprofError
 from maiprof_nb.session import Session
@@ -96,15 +97,11 @@ _TITLES = {
 }
 
 
-_SAMPLED_USE = {"utilization.gpu", "sm", "DCGM_FI_DEV_GPU_UTIL", "GPUTL"}
-_SAMPLED_MEMORY = {"memory.used", "DCGM_FI_DEV_FB_USED", "fb", "FBUSD"}
-
-
 def _busy(session: Session) -> tuple[str, str, str]:
-    sampled = _sampled(session, _SAMPLED_USE)
-    if session.table("kernels").empty and len(sampled):
-        value = units.percent(float(sampled["mean"].max()) / 100)
-        note = f"mean of {units.count(sampled['samples'].max())} samples: a kernel was resident"
+    use = _sampled(session, "gpu utilisation")
+    if session.table("kernels").empty and len(use):
+        value = units.percent(float((use["mean"] * use["scale"]).max()) / 100)
+        note = f"mean of {units.count(use['samples'].max())} samples: a kernel was resident"
         return "GPU utilisation (sampled)", value, note
     found = breakdown(session)
     lowest, highest = found["busy_share"].min(), found["busy_share"].max()
@@ -135,10 +132,9 @@ def _steps(session: Session) -> tuple[str, str, str]:
 
 def _peak(session: Session) -> tuple[str, str, str]:
     devices = memory_devices(session)
-    sampled = _sampled(session, _SAMPLED_MEMORY)
-    if not devices and len(sampled):
-        most = sampled.loc[sampled["maximum"].idxmax()]
-        value = f"{units.count(most['maximum'])} {most['unit']}"
+    used = _sampled(session, "memory used")
+    if not devices and len(used):
+        value = units.size(float((used["maximum"] * used["scale"]).max()) * 2**30)
         return "GPU memory used (sampled)", value, "most at any sample, all processes together"
     if not devices:
         return _TITLES["_peak"], "not recorded", "record a memory snapshot, or profile_memory=True"
@@ -150,10 +146,10 @@ def _peak(session: Session) -> tuple[str, str, str]:
     return _TITLES["_peak"], units.size(most), f"most allocated at once on {label}"
 
 
-def _sampled(session: Session, counters: set[str]) -> pd.DataFrame:
-    """Figures of the metrics that go by one of these names."""
-    found = metric_summary(session)
-    return found[found["counter"].isin(counters)]
+def _sampled(session: Session, quantity: str) -> pd.DataFrame:
+    """Figures of a sampled quantity, with their scale to its unit."""
+    found = sampled(metric_summary(session), quantity)
+    return found[found["scale"].notna()]
 
 
 def _tile(title: str, value: str, note: str) -> str:

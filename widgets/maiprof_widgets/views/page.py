@@ -28,7 +28,7 @@ class PageView(anywidget.AnyWidget):
 
     def __init__(self, session: Session, link: LinkState) -> None:
         self.session, self.link = session, link
-        super().__init__(window=self._words(), zoomed=link.window is not None)
+        super().__init__(window=self._words(), zoomed=link.window is not None, dark=link.dark)
         traitlets.link((self, "dark"), (link, "dark"))
         link.observe(self._on_window, "window")
         self.on_msg(self._on_message)

@@ -14,7 +14,7 @@ from maiprof_widgets import escaping
 from maiprof_widgets.link import LinkState, Selection
 from maiprof_widgets.views.delayed import Delayed
 from maiprof_widgets.views.status import StatusLine
-from maiprof_widgets.views.table import paged_table
+from maiprof_widgets.views.table import HeaderSort, paged_table
 
 MAX_ROWS = 5000
 _QUIET_S = 0.25
@@ -49,7 +49,7 @@ class RankingView(ipywidgets.VBox):
             _shown(self.ranking), text_columns=2, select="single", selected_rows=[]
         )
         self._say()
-        shown = [self.caption, self.by, self.table, self.chosen, self.status]
+        shown = [self.caption, self.by, self.table, HeaderSort(), self.chosen, self.status]
         if operator_calls(session).empty:
             shown = [self.status]
             self.status.show(

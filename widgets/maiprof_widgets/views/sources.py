@@ -1,4 +1,4 @@
-"""Each source's clock, and what was repaired, dropped or guessed while reading it."""
+"""Each source's clock, what was repaired, dropped or guessed in it, and all checks."""
 
 from __future__ import annotations
 
@@ -8,13 +8,15 @@ import pandas as pd
 from maiprof_nb import units
 from maiprof_nb.session import Session
 from maiprof_widgets import escaping
+from maiprof_widgets.views.trust import checks_table
 
 
 class SourcesView(ipywidgets.HTML):
-    """A folded table of clocks and a list of notes."""
+    """A folded table of clocks, a list of notes, and a table of checks."""
 
     def __init__(self, session: Session) -> None:
-        super().__init__(f'<div class="maiprof-sources">{_clocks(session)}{_notes(session)}</div>')
+        parts = f"{_clocks(session)}{_notes(session)}{checks_table(session)}"
+        super().__init__(f'<div class="maiprof-sources">{parts}</div>')
         self.layout.width = "100%"
 
 

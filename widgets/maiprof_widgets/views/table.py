@@ -4,8 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+import anywidget
 import pandas as pd
 from itables.widget import ITable
+
+from maiprof_widgets.views._static import module
+
+
+class HeaderSort(anywidget.AnyWidget):
+    """Invisible; makes the tables beside it sort at a click anywhere on a column's name."""
+
+    _esm = module("header-sort.js")
 
 
 def paged_table(frame: pd.DataFrame, *, text_columns: int = 1, **options: Any) -> ITable:

@@ -7,6 +7,7 @@ from typing import Any
 import pandas as pd
 
 from maiprof_nb.analysis.metrics import metric_series
+from maiprof_nb.analysis.sampled_quantities import sampled
 from maiprof_nb.analysis.steps import steps
 from maiprof_nb.analysis.utilisation import instances, utilisation
 from maiprof_nb.errors import NotAnswerableError
@@ -14,22 +15,20 @@ from maiprof_nb.timebase import TimeWindow
 from maiprof_widgets import escaping
 from maiprof_widgets.figures.panels import Panel, panel_title
 from maiprof_widgets.figures.theme import theme
-from maiprof_widgets.figures.utilisation import gpu_panel, host_panel, marks_panel
+from maiprof_widgets.figures.utilisation import cpu_panel, gpu_panel, host_panel, marks_panel
 from maiprof_widgets.views.curves import BINS, CurvesView
 
 _MAX_STEPS = 2000
-_MARKS = 2  # the panel of steps and calls
-_MEASURED_USE = {"utilization.gpu", "sm", "DCGM_FI_DEV_GPU_UTIL", "GPUTL"}
 
 
 class UtilisationView(CurvesView):
     """Reads ``link.window``, ``link.selection`` and ``link.dark``; sets ``link.window``."""
 
     def panels(self, window: TimeWindow) -> list[Panel]:
-        """GPU, host, and steps with marks."""
+        """GPU, host as measured and as recorded, and steps with marks."""
         use = utilisation(self.session, window=window, bins=BINS)
         series = metric_series(self.session, window=window, bins=BINS)
-        measured = series[series["counter"].isin(_MEASURED_USE) & (series["unit"] == "%")]
+        measured, cpu = (sampled(series, f"{what} utilisation") for what in ("gpu", "cpu"))
         colours = theme(dark=self.link.dark)
         if use.empty and series.empty:
             raise NotAnswerableError(
@@ -37,7 +36,9 @@ class UtilisationView(CurvesView):
                 remedy="Load the folder that holds the job's trace (torch.profiler.profile with "
                 "ProfilerActivity.CPU and CUDA) beside this file",
             )
-        found = [gpu_panel(use, measured), host_panel(use)]
+        found = [gpu_panel(use, measured)]
+        found += [cpu_panel(cpu)] if len(cpu) else []
+        found += [host_panel(use)] if len(use) or cpu.empty else []
         if use.empty:
             return found
         marks = self._steps(window), self._marks(window)
@@ -65,9 +66,10 @@ class UtilisationView(CurvesView):
         self.redraw()
         with self.status.guard():
             panels = self.panels(self.shown)
-            if len(panels) <= _MARKS:
+            if not panels[-1].ticks:  # no panel of steps and calls
                 return
-            colours = theme(dark=self.link.dark)
-            title = panel_title(panels[_MARKS], colours.series)
+            title = panel_title(panels[-1], theme(dark=self.link.dark).series)
             with self.figure.batch_update():
-                self.figure.update_annotations(text=title, selector={"name": f"title {_MARKS + 1}"})
+                self.figure.update_annotations(
+                    text=title, selector={"name": f"title {len(panels)}"}
+                )

@@ -1,0 +1,38 @@
+"""Gaps in which the training thread is in data loading."""
+
+from __future__ import annotations
+
+import pytest
+
+from maiprof_nb import Session
+from tests.findings.asking import US, finding
+from tests.tiny_traces import annotation, kernel, launch, session, step
+
+RULE = "input-bound"
+
+
+def one_step(*loading: tuple[int, int]) -> Session:
+    """Idle from 1100 to 1800 of the step from 1000 to 2000."""
+    return session(
+        step(1, 1000, 1000), launch(1, 1000), kernel(1010, 90, correlation=1),
+        *(annotation("enumerate(DataLoader)#_It.__next__", *one) for one in loading),
+        launch(2, 1790), kernel(1800, 200, correlation=2),
+    )  # fmt: skip
+
+
+def test_loading_inside_a_gap() -> None:
+    found = finding(one_step((1050, 100), (1300, 400)), RULE)
+    assert found.outcome == "found"
+    assert found.cost_ns == (50 + 400) * US  # the first 50 us lie beside device work
+    assert found.share == pytest.approx(0.45)
+    assert found.evidence[0]["input_ns"] == 450 * US
+
+
+def test_little_loading_passes() -> None:
+    found = finding(one_step((1300, 49)), RULE)
+    assert (found.outcome, "4.9 %" in found.title) == ("passed", True)
+
+
+def test_without_device_work_it_does_not_apply() -> None:
+    found = finding(session(annotation("enumerate(DataLoader)#_It.__next__", 1000, 9)), RULE)
+    assert found.outcome == "not-applicable"

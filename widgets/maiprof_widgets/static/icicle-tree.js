@@ -1,0 +1,96 @@
+// The tree behind the icicle: who calls whom, which boxes to draw, and where.
+
+const CHAIN = 0.98; // a callee with this much of its caller's time adds nothing to see
+
+/** The nodes of a picture as objects, with their callees. */
+export function treeOf(picture) {
+  const nodes = picture.parent.map((parent, id) => ({
+    id, parent,
+    name: picture.names[picture.name[id]],
+    kind: picture.kind[id],
+    own: picture.own[id],
+    total: picture.total[id],
+    self: picture.self[id],
+    pruned: picture.pruned[id],
+    threads: picture.threads[id],
+    calls: picture.calls[id],
+    callees: [],
+  }));
+  for (const node of nodes) if (node.parent >= 0) nodes[node.parent].callees.push(node);
+  return nodes;
+}
+
+export function pathTo(nodes, id) {
+  const path = [];
+  for (let at = id; at >= 0; at = nodes[at].parent) path.unshift(nodes[at]);
+  return path;
+}
+
+/** The node a chain of library frames ends in, and the frames passed over. */
+function endOfChain(node, every) {
+  const passed = [];
+  let at = node;
+  while (!every && at.kind !== "threads" && !at.own && at.callees.length === 1
+    && at.callees[0].total >= CHAIN * at.total) {
+    passed.push(at);
+    at = at.callees[0];
+  }
+  return { at, passed };
+}
+
+/**
+ * Boxes to draw: {node, passed, row, from, to} with from and to in 0..1 of the width.
+ * `focus` fills the width, its callers lie above it; -1 shows all groups of threads.
+ */
+export function boxesOf(nodes, focus, every) {
+  const boxes = [];
+  const above = focus < 0 ? [] : pathTo(nodes, focus).slice(0, -1)
+    .filter((node) => every || node.own || node.kind === "threads");
+  above.forEach((node, row) => boxes.push({ node, passed: [], row, from: 0, to: 1, caller: true }));
+  const roots = focus < 0 ? nodes.filter((node) => node.parent < 0) : [nodes[focus]];
+  const whole = roots.reduce((sum, node) => sum + node.total, 0) || 1;
+  const open = [];
+  let left = 0;
+  for (const node of roots) {
+    open.push({ node, from: left, to: left + node.total / whole, row: above.length });
+    left += node.total / whole;
+  }
+  while (open.length) {
+    const box = open.pop();
+    const { at, passed } = endOfChain(box.node, every);
+    boxes.push({ ...box, node: at, passed });
+    let from = box.from;
+    const scale = (box.to - box.from) / Math.max(at.total, 1);
+    for (const callee of at.callees) {
+      const to = from + callee.total * scale;
+      open.push({ node: callee, from, to, row: box.row + 1 });
+      from = to;
+    }
+  }
+  return boxes;
+}
+
+/** Nodes whose name holds the text, and their time, a callee inside another match not twice. */
+export function matching(nodes, text) {
+  const wanted = text.trim().toLowerCase();
+  const found = new Set();
+  if (!wanted) return { found, total: 0 };
+  let total = 0;
+  const inside = new Array(nodes.length).fill(false);
+  for (const node of nodes) { // callers come before callees
+    const hit = node.kind !== "threads" && node.name.toLowerCase().includes(wanted);
+    const covered = node.parent >= 0 && inside[node.parent];
+    if (hit) found.add(node.id);
+    if (hit && !covered) total += node.total;
+    inside[node.id] = hit || covered;
+  }
+  return { found, total };
+}
+
+/** The function of a frame `file.py(12): function`, else the name itself. */
+export function shortName(node) {
+  if (node.kind !== "python") return node.name;
+  const frame = node.name.match(/^(.*?)\((\d+)\): (.*)$/);
+  if (!frame) return node.name;
+  return `${frame[3]}  ${frame[1].split("/").pop()}:${frame[2]}`;
+}
