@@ -12,7 +12,8 @@ import argparse
 import json
 import math
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,8 @@ from maiprof_nb.analysis.sm_efficiency import sm_efficiency
 from maiprof_nb.analysis.steps import figure_window
 from maiprof_nb.analysis.tensor_cores import tensor_cores
 from maiprof_nb.timebase import TimeWindow
+
+Figures = dict[str, dict[str, float | None]]
 
 HERE = Path(__file__).parent
 TARGET = HERE / "peers.md"
@@ -45,22 +48,20 @@ _HTA = (
     "hta-nccl-args/nccl_data.json.gz",
     "torchrec-a2a-qcomm-4ranks/*_54105.*.gz",
 )
-_WHY_TENSORBOARD = {
-    "GPU utilisation": "theirs counts kernels only and ends with the last step's mark or kernel; "
-    "ours (`kernel utilisation`) is over the same steps",
-    "est. SM efficiency": "the window, as above",
-    "est. achieved occupancy": "the window, as above: kernels cut by its edges weigh less",
-    "tensor-core share of kernel time": "their list of names counts `xmma_gemm` and `conv1x1` in "
-    "plain arithmetic, and misses FlashAttention, `nvjet` and AMD; theirs counts kernels launched "
-    "outside the steps, too",
-}
-_WHY_HTA = {
-    "overlap": "theirs rounds each kernel's start up and end down to whole microseconds",
-}
-_WHY_HTA_TIMES = (
-    "theirs leaves out the last step and what was launched outside steps, rounds kernels inwards "
-    "to whole microseconds, and takes first to last kernel as the whole; ours is given that window"
+_NO_STEPS = (
+    "no steps were marked: theirs takes the whole recording as one, ours first to last device work"
 )
+_WHY_TENSORBOARD = dict.fromkeys(
+    ("GPU utilisation", "est. SM efficiency", "est. achieved occupancy"), _NO_STEPS
+) | {
+    "tensor-core share of kernel time": "theirs ties no kernel of this file to an operator, and "
+    "counts only kernels it can tie"
+}
+_WHY_HTA = (
+    "theirs keeps only work launched in all steps but the last, and takes the time of other work "
+    "in the same window as idle"
+)
+_ROUNDED = "; what is left is its rounding of kernels inwards to whole microseconds"
 
 
 def main() -> None:
@@ -75,13 +76,18 @@ def main() -> None:
     for pattern in _TENSORBOARD:
         path = _only(kineto, pattern)
         theirs = _run(options.tensorboard, "_peer_tensorboard.py", path)
-        rows += _rows(path, theirs, _like_tensorboard, _WHY_TENSORBOARD)
-    rows += ["\n## HolisticTraceAnalysis\n", *_table()]
+        rows += _rows_of_tensorboard(path, theirs)
+    rows += [
+        "\n## HolisticTraceAnalysis\n",
+        "*ours, their work* leaves out what they leave out.\n",
+        "| file | figure | ours | ours, their work | theirs | why they differ |",
+        "|---|---|---|---|---|---|",
+    ]
     for pattern in _HTA:
         path = _only(kineto, pattern)
         rank = maiprof_nb.load(path).ranks or [0]
         theirs = _run(options.hta, "_peer_hta.py", path, str(rank[0]))
-        rows += _rows(path, theirs, _like_hta, _WHY_HTA)
+        rows += _rows_of_hta(path, theirs)
     TARGET.write_text(HEAD + "\n".join(rows) + "\n", encoding="utf-8")
 
 
@@ -97,29 +103,34 @@ def _only(folder: Path, pattern: str) -> Path:
     return path
 
 
-def _run(python: str, script: str, path: Path, *more: str) -> dict[str, dict[str, float | None]]:
+def _run(python: str, script: str, path: Path, *more: str) -> Figures:
     command = [python, str(HERE / script), str(path), *more]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    found: dict[str, dict[str, float | None]] = json.loads(done.stdout.strip().splitlines()[-1])
+    done = subprocess.run(  # noqa: S603 - the interpreters named by who runs this
+        command, capture_output=True, text=True, check=True
+    )
+    found: Figures = json.loads(done.stdout.strip().splitlines()[-1])
     return found
 
 
-def _rows(
-    path: Path,
-    theirs: dict[str, dict[str, float | None]],
-    ask: Callable[[Session], dict[str, dict[str, float]]],
-    why: dict[str, str],
-) -> Iterator[str]:
-    ours = ask(maiprof_nb.load(path))
+def _rows_of_tensorboard(path: Path, theirs: Figures) -> Iterator[str]:
+    ours = _like_tensorboard(maiprof_nb.load(path))
     for device, figures in theirs.items():
         for figure, value in figures.items():
-            mine = ours.get(device, {}).get(figure)
-            same = _text(mine) == _text(value)
-            reason = "same" if same else why.get(figure, _WHY_HTA_TIMES)
-            yield (
-                f"| {path.parent.name}/{path.name[:40]} | {device or '-'} | {figure} | {_text(mine)} "
-                f"| {_text(value)} | {reason} |"
-            )
+            mine = _text(ours.get(device, {}).get(figure))
+            reason = "same" if mine == _text(value) else _WHY_TENSORBOARD[figure]
+            yield f"| {_named(path)} | {device} | {figure} | {mine} | {_text(value)} | {reason} |"
+
+
+def _rows_of_hta(path: Path, theirs: Figures) -> Iterator[str]:
+    everything, their_work = _like_hta(maiprof_nb.load(path))
+    for figure, value in theirs[""].items():
+        mine, alike, other = (_text(v) for v in (everything[figure], their_work[figure], value))
+        reason = "same" if mine == other else _WHY_HTA + ("" if alike == other else _ROUNDED)
+        yield f"| {_named(path)} | {figure} | {mine} | {alike} | {other} | {reason} |"
+
+
+def _named(path: Path) -> str:
+    return f"{path.parent.name}/{path.name.split('.')[0][:24]}"
 
 
 def _text(value: float | None) -> str:
@@ -168,27 +179,30 @@ def _tensor(session: Session) -> dict[str, dict[str, float]]:
     }
 
 
-def _like_hta(session: Session) -> dict[str, dict[str, float]]:
-    """First to last work launched in all steps but the last, as theirs is by default."""
-    work = session.table("kernels")
-    marks = session.table("steps").sort_values("ts_ns")
-    launches = session.table("launches").drop_duplicates("correlation")
+def _like_hta(session: Session) -> tuple[dict[str, float], dict[str, float]]:
+    """First to last work launched in all steps but the last: with all work, and with only that."""
+    (recording,) = session.recordings
+    work = recording.table("kernels")
+    marks = recording.table("steps").sort_values("ts_ns")
+    launches = recording.table("launches").drop_duplicates("correlation")
     if len(marks) > 1:
-        end = int(marks["ts_ns"].iloc[-1])
-        begin = int(marks["ts_ns"].iloc[0])
-        inside = launches[launches["ts_ns"].between(begin, end - 1)]["correlation"]
-        work = work[work["correlation"].isin(inside)]
-    window = TimeWindow(int(work["ts_ns"].min()), int((work["ts_ns"] + work["dur_ns"]).max()))
-    row = breakdown(session.select(window=window)).iloc[0]
-    total = window.dur_ns
+        kept = launches["ts_ns"].between(marks["ts_ns"].iloc[0], marks["ts_ns"].iloc[-1] - 1)
+        work = work[work["correlation"].isin(launches.loc[kept, "correlation"])]
+    tables = dict(recording.tables) | {"kernels": work.reset_index(drop=True)}
+    only = Session([replace(recording, tables=tables, known_span=recording.span)])
+    placed = only.table("kernels")
+    window = TimeWindow(int(placed["ts_ns"].min()), int((placed["ts_ns"] + placed["dur_ns"]).max()))
+    return _times(session.select(window=window)), _times(only.select(window=window))
+
+
+def _times(session: Session) -> dict[str, float]:
+    row = breakdown(session).iloc[0]
+    other = row["exposed_communication_ns"] + row["exposed_copy_ns"]
     return {
-        "": {
-            "idle": row["idle_ns"] / total,
-            "compute": row["compute_ns"] / total,
-            "not compute, not idle": (row["exposed_communication_ns"] + row["exposed_copy_ns"])
-            / total,
-            "overlap": float(row["overlap_share"]),
-        }
+        "idle": row["idle_ns"] / row["window_ns"],
+        "compute": row["compute_ns"] / row["window_ns"],
+        "not compute, not idle": other / row["window_ns"],
+        "overlap": float(row["overlap_share"]),
     }
 
 

@@ -3,24 +3,34 @@
 from __future__ import annotations
 
 from maiprof_nb.analysis.active_memory import live_at, memory_curve
+from maiprof_nb.analysis.alignment import aligned, estimate_offset
+from maiprof_nb.analysis.comparison import compare
 from maiprof_nb.analysis.device_activity import breakdown, gaps
+from maiprof_nb.analysis.gap_causes import gap_causes, idle_by_cause
 from maiprof_nb.analysis.metrics import metric_series, metric_summary
 from maiprof_nb.analysis.operator_ranking import operator_ranking
 from maiprof_nb.analysis.phases import phases
+from maiprof_nb.analysis.projection import project
 from maiprof_nb.analysis.python_in_gaps import functions_in_gaps
 from maiprof_nb.analysis.steps import steps
 from maiprof_nb.analysis.utilisation import utilisation
 
 __all__ = [
+    "aligned",
     "breakdown",
+    "compare",
+    "estimate_offset",
     "functions_in_gaps",
+    "gap_causes",
     "gaps",
+    "idle_by_cause",
     "live_at",
     "memory_curve",
     "metric_series",
     "metric_summary",
     "operator_ranking",
     "phases",
+    "project",
     "steps",
     "utilisation",
 ]

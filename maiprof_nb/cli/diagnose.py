@@ -60,12 +60,15 @@ def _in_words(said: dict[str, Any]) -> str:
     if "error" in said:
         return printable(f"{said['source']}\n  cannot be read: {said['error']}")
     lines = [said["source"]]
+    footnotes: dict[str, int] = {}
     for finding in said["findings"]:
-        lines += _finding(finding)
+        lines += _finding(finding, footnotes)
+    lines += [f"  [{number}] {reason}" for reason, number in footnotes.items()]
     return printable("\n".join(lines))
 
 
-def _finding(finding: dict[str, Any]) -> list[str]:
+def _finding(finding: dict[str, Any], footnotes: dict[str, int]) -> list[str]:
+    """Lines of one finding; what speaks against it is said once, at the end of all."""
     head = f"  {finding['outcome']:<15}{finding['rule']:<26}"
     if finding["outcome"] != FOUND:
         return [f"{head}{finding['reason'] or finding['title']}"]
@@ -76,9 +79,10 @@ def _finding(finding: dict[str, Any]) -> list[str]:
     lines = [f"{head}{finding['title']}{cost}"]
     lines.append(f"{'':<17}try ({finding['change']}): {finding['advice']}")
     lines += [f"{'':<17}{gain}" for gain in _gain(finding["gain"])]
-    lines += [
-        f"{'':<17}trust {finding['trust']['state']}: {r}" for r in finding["trust"]["reasons"]
-    ]
+    state, reasons = finding["trust"]["state"], finding["trust"]["reasons"]
+    if reasons:
+        marks = " ".join(f"[{footnotes.setdefault(r, len(footnotes) + 1)}]" for r in reasons)
+        lines.append(f"{'':<17}trust: {state} {marks}")
     return lines
 
 
