@@ -25,11 +25,12 @@ CAUSES = (
     "garbage collection",
     "launch-bound",
     "Python",
+    "already launched",
     "unrecorded",
 )
 MIXED_BELOW = 0.5
-_FRAMEWORK, _PYTHON, _UNRECORDED = (
-    CAUSES.index(c) for c in ("launch-bound", "Python", "unrecorded")
+_FRAMEWORK, _PYTHON, _LAUNCHED, _UNRECORDED = (
+    CAUSES.index(cause) for cause in ("launch-bound", "Python", "already launched", "unrecorded")
 )
 _SYNCHRONISATION = CAUSES.index("synchronisation")
 
@@ -97,7 +98,9 @@ def gap_causes(session: Session) -> pd.DataFrame:
     -----
     Each moment counts for the innermost named call the thread is in: data loading, a wait
     for the device, the allocator, a collective, compilation; else for the framework
-    (launch-bound), for Python, or as unrecorded. That is what happened *during* the gap;
+    (launch-bound), for Python, or as unrecorded. A gap whose next work was already launched
+    when it began is the device's own (a dependency between queues, the nodes of a graph): no
+    host cause is looked for. The rest is what happened *during* the gap;
     only a wait that the gap began in is a cause in the strict sense, so framework time after
     one counts as synchronisation.
     """
@@ -121,6 +124,10 @@ def gap_causes(session: Session) -> pd.DataFrame:
             parts[mine, code] = overlap(busy, start[mine], end[mine])
         after_sync[mine] = _began_waiting(rows, start[mine])
         line[mine] = _lines(rows, start[mine], end[mine])
+    queued = (work["launched_ns"].fillna(np.iinfo(np.int64).max) <= start).to_numpy(bool)
+    parts[queued] = 0
+    parts[queued, _LAUNCHED] = end[queued] - start[queued]
+    line[queued], after_sync[queued] = None, False
     parts[:, _UNRECORDED] = found["dur_ns"].to_numpy(np.int64) - parts[:, :_UNRECORDED].sum(axis=1)
     parts[after_sync, _SYNCHRONISATION] += parts[after_sync, _FRAMEWORK]
     parts[after_sync, _FRAMEWORK] = 0
@@ -190,9 +197,11 @@ def idle_by_cause(session: Session) -> pd.DataFrame:
 
 
 def _launching_threads(session: Session, found: pd.DataFrame) -> pd.DataFrame:
-    """Process and thread that launched the work which ends each gap."""
+    """Who launched the work which ends each gap, and when that launch call was over."""
     work = session.table("kernels")[["recording", "device", "ts_ns", "correlation"]]
-    launches = session.table("launches")[["recording", "correlation", "pid", "tid"]]
+    launches = session.table("launches")
+    launches = launches.assign(launched_ns=launches["ts_ns"] + launches["dur_ns"])
+    launches = launches[["recording", "correlation", "pid", "tid", "launched_ns"]]
     launches = launches[launches["correlation"].notna()].drop_duplicates(
         ["recording", "correlation"]
     )
@@ -202,7 +211,7 @@ def _launching_threads(session: Session, found: pd.DataFrame) -> pd.DataFrame:
     first = work.drop_duplicates(["recording", "device", "ts_ns"])
     tied = ends.merge(first, on=["recording", "device", "ts_ns"], how="left")
     tied = tied.merge(launches, on=["recording", "correlation"], how="left")
-    return tied.set_index("row")[["pid", "tid"]].reindex(found.index)
+    return tied.set_index("row")[["pid", "tid", "launched_ns"]].reindex(found.index)
 
 
 def _calls(session: Session) -> pd.DataFrame:
@@ -260,7 +269,7 @@ def _partition(rows: pd.DataFrame) -> dict[int, Union]:
     """Time of one thread by what it is in, innermost first; the parts do not overlap."""
     parts = {}
     taken = union(np.empty(0, np.int64), np.empty(0, np.int64))
-    named = [code for code in range(len(CAUSES)) if code not in (_FRAMEWORK, _PYTHON)]
+    named = [code for code in range(len(CAUSES)) if code not in (_FRAMEWORK, _PYTHON, _LAUNCHED)]
     for code in (*named, _FRAMEWORK, _PYTHON):
         mine = _union_of(rows[rows["cause"] == code])
         left = _union_of(rows[(rows["cause"] != code) & (rows["around"] == code)])

@@ -9,7 +9,7 @@ from maiprof_nb.analysis._remember import remembered
 from maiprof_nb.analysis.steps import figure_window
 from maiprof_nb.session import Session
 
-LONGEST_LAUNCH_GAP_NS = 10_000_000  # a launch takes microseconds: what lasts longer is a stall
+LONGEST_LAUNCH_GAP_NS = 2_000_000  # a launch takes microseconds: what lasts longer is a stall
 
 
 @remembered

@@ -11,7 +11,7 @@ from maiprof_nb.analysis._intervals import Union, minus, overlap, union
 from maiprof_nb.analysis._memory_log import HOST, memory_devices, memory_log
 from maiprof_nb.analysis._remember import remembered
 from maiprof_nb.analysis.device_activity import activities
-from maiprof_nb.analysis.phases import PHASES, phase_calls, _work_with_phase
+from maiprof_nb.analysis.phases import PHASES, _work_with_phase, phase_calls
 from maiprof_nb.analysis.steps import steps
 from maiprof_nb.errors import NotAnswerableError
 from maiprof_nb.session import Session
@@ -45,8 +45,8 @@ def phase_steps(session: Session) -> pd.DataFrame:
 
     Notes
     -----
-    Host time is that of the thread that marks the steps; while that is in no recorded call, that
-    of the other threads of the loop (autograd's). Device work belongs to the step and phase that
+    Host time is that of the thread that marks the steps; while that is in no phase of a name,
+    that of the loop's other threads (autograd's). Device work belongs to the step and phase that
     launched it, wherever it runs.
     """
     marks = steps(session)
@@ -73,7 +73,7 @@ def phase_steps(session: Session) -> pd.DataFrame:
 def _pieces(session: Session, recording: int) -> list[Union]:
     """Times of each phase; no moment is in two of them."""
     calls = phase_calls(session)
-    calls = calls[calls["recording"] == recording]
+    calls = _without_marks(session, calls[calls["recording"] == recording])
     marked = session.table("steps")[_KEY].astype({"pid": "str", "tid": "str"}).drop_duplicates()
     working = calls[calls["kind"] != "python_calls"][_KEY].drop_duplicates()
     main = calls.merge(marked, on=_KEY)
@@ -81,12 +81,24 @@ def _pieces(session: Session, recording: int) -> list[Union]:
     others = others[others["of"] == "left_only"]
     taken = union(np.empty(0, np.int64), np.empty(0, np.int64))
     found = [taken] * len(PHASES)
-    for threads in (main, others):
-        # named phases first: on different threads they may overlap
-        for code in (*range(_OTHER), _OTHER):
-            part = minus(_own_time(threads, code), taken)
-            found[code], taken = _joined(found[code], part), _joined(taken, part)
+    named = range(_OTHER)
+    # while the loop's thread is in no phase of a name, autograd's may be
+    order = [*((main, code) for code in named), *((others, code) for code in named)]
+    for threads, code in [*order, (main, _OTHER), (others, _OTHER)]:
+        part = minus(_own_time(threads, code), taken)
+        found[code], taken = _joined(found[code], part), _joined(taken, part)
     return found
+
+
+def _without_marks(session: Session, calls: pd.DataFrame) -> pd.DataFrame:
+    """Calls without the marks of the steps themselves, which hold all of a step."""
+    ranges = session.table("annotations")
+    is_mark = ranges["name"].astype("str").str.startswith("ProfilerStep#")
+    marks = ranges[is_mark][["recording", "event"]].drop_duplicates()
+    at = calls[["recording", "event"]].merge(
+        marks, on=["recording", "event"], how="left", indicator="of"
+    )
+    return calls[(at["of"] == "left_only").to_numpy()]
 
 
 def _own_time(calls: pd.DataFrame, code: int) -> Union:

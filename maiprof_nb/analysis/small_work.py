@@ -22,7 +22,7 @@ def small_work(session: Session) -> pd.DataFrame:
     DataFrame
         ``recording``, ``rank``, ``device``, ``work`` and ``small`` (numbers of pieces),
         ``small_share`` (of the number), ``work_ns``, ``small_ns`` (durations summed),
-        ``launch_gaps_ns`` (framework time in gaps of up to 10 ms that a small piece ends: the
+        ``launch_gaps_ns`` (framework time in gaps of up to 2 ms that a small piece ends: the
         device waits for its launch) and ``launch_gaps`` (their number).
 
     Raises

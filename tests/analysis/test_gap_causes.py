@@ -99,6 +99,19 @@ def test_a_kernel_without_launch_leaves_the_gap_unrecorded() -> None:
     assert row["unrecorded_ns"] == 90_000
 
 
+def test_work_that_was_launched_before_is_no_matter_of_the_host() -> None:
+    """Nodes of one graph: the host waits, or does something else, and delays nothing."""
+    made = session(
+        launch(1, 1000, 5, name="cudaGraphLaunch"), operator("aten::mm", 1100, 95),
+        kernel(1010, 90, correlation=1), kernel(1200, 50, correlation=1),
+    )  # fmt: skip
+    (row,) = gap_causes(made).to_dict("records")
+    assert (row["cause"], row["already_launched_ns"], row["dur_ns"]) == (
+        "already launched", 100_000, 100_000,
+    )  # fmt: skip
+    assert sum(row[column] for column in COLUMNS) == row["dur_ns"]
+
+
 def test_line_is_the_function_with_most_own_time_over_all_its_calls() -> None:
     calls = [python("job.py(5): tiny", 1101 + 4 * i, 3) for i in range(20)]  # 60 us in 20 calls
     row = only_gap(python("job.py(1): main", 1000, 200), *calls)

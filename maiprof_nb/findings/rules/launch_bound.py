@@ -20,7 +20,7 @@ def ask(session: Session) -> Answer:
 
     Only time inside operators and launch calls counts; Python between them is told in the
     title. A gap that began while the host waited for the device is hidden-sync's, and one
-    above 10 ms is a stall (a library that is loaded, memory that is set up), not a late launch.
+    above 2 ms is a stall (a library that is loaded, memory that is set up), not a late launch.
     """
     every = gap_causes(session)
     found = worst_device(every[every["dur_ns"] <= LONGEST_LAUNCH_GAP_NS], "launch_bound_ns")

@@ -45,8 +45,8 @@ def test_small_work_without_gaps_passes() -> None:
 
 def test_one_long_stall_is_no_launch() -> None:
     stall = [
-        launch(1, 1000), kernel(1010, 3, correlation=1), operator("aten::init", 1020, 20_000),
-        launch(2, 21_018), kernel(21_030, 3, correlation=2),
+        launch(1, 1000), kernel(1010, 3, correlation=1), operator("aten::init", 1020, 3_000),
+        launch(2, 4_018), kernel(4_030, 3, correlation=2),
     ]  # fmt: skip
     assert finding(session(*stall), RULE).outcome == "passed"
 

@@ -61,23 +61,26 @@ class Overview(ipywidgets.VBox):
         window = self.link.window
         if window is not None and not window.intersect(session.span).dur_ns:
             self.link.window = None
-        self.children = self._views(session, opened=True)
+        metrics = self.metrics is not None and self.metrics.button.value
+        self.children = self._views(session, metrics=metrics, clocks=True)
 
-    def _views(self, session: Session, *, opened: bool = False) -> list[ipywidgets.Widget]:
+    def _views(
+        self, session: Session, *, metrics: bool = False, clocks: bool = False
+    ) -> list[ipywidgets.Widget]:
+        """The views of a session; `metrics` and `clocks` say which folds are open."""
         link, part = twin_of(self.link)
-        self.session = session
         self.findings = FindingsView(session, link, compact=True, later=True)
         self.utilisation = UtilisationView(session, link)
         self.memory = MemoryView(session, link)
         self.ranking = RankingView(session, link)
-        self.metrics = _metrics(session, link)
+        self.metrics = _metrics(session, link, opened=metrics)
         self.clocks = FoldedView(
             "Move sources in time",
             lambda: ClocksView(session, self.show, save=not opening.in_voila()),
-            opened=opened,
+            opened=clocks,
         )
         memory = [self.memory, TrustLine(session, "memory-curve")]
-        metrics = [self.metrics] if self.metrics else []
+        sampled = [self.metrics] if self.metrics else []
         missing = self.memory.device is None  # what is missing stands behind what is there
         views = [
             PageView(session, link),
@@ -85,7 +88,7 @@ class Overview(ipywidgets.VBox):
             self.findings,
             self.utilisation,
             TrustLine(session, "gpu-utilisation"),
-            *(metrics + memory if missing else memory + metrics),
+            *(sampled + memory if missing else memory + sampled),
             self.ranking,
             TrustLine(session, "operator-times", "operator-device-times"),
             SourcesView(session),
@@ -93,11 +96,11 @@ class Overview(ipywidgets.VBox):
         ]
         if self._part is not None:  # only now: the old views hear nothing of a failed change
             self._part()
-        self._part = part
+        self._part, self.session = part, session
         return views
 
 
-def _metrics(session: Session, link: LinkState) -> FoldedView | None:
+def _metrics(session: Session, link: LinkState, *, opened: bool) -> FoldedView | None:
     counters = session.table("counters")
     if counters.empty:
         return None
@@ -105,6 +108,6 @@ def _metrics(session: Session, link: LinkState) -> FoldedView | None:
     return FoldedView(
         "GPU metrics beside the job (sampled)",
         lambda: MetricsView(session, link),
-        opened=alone,
+        opened=opened or alone,
         beneath=lambda: TrustLine(session, "metrics"),
     )

@@ -44,7 +44,7 @@ class GapsView(ipywidgets.VBox):
             self.found = gap_causes(session)
             self.summary = ipywidgets.HTML(_summary(idle_by_cause(session)))
             self.rows = self._chosen()
-            self.table = paged_table(_shown(self.rows), text_columns=3, select=True)
+            self.table = paged_table(_shown(self.rows), text_columns=3, select="single", selected_rows=[])
             self.table.observe(self._on_row, "selected_rows")
             link.observe(self._on_window, "window")
             shown = [self.summary, self.table]
@@ -92,7 +92,9 @@ def _summary(found: pd.DataFrame) -> str:
             for row in rows.itertuples()
             if row.idle_share >= 0.005
         )
-        said.append(f"<div><b>{escaping.text(where)}</b> idle during: {escaping.text(parts)}.</div>")
+        said.append(
+            f"<div><b>{escaping.text(where)}</b> idle during: {escaping.text(parts)}.</div>"
+        )
     note = (
         '<div class="maiprof-sub">What ran during a gap is not always its cause. '
         "Click a row: all views show that gap.</div>"
