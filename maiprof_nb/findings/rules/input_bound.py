@@ -20,7 +20,7 @@ def ask(session: Session) -> Answer:
     share = spent / max(window.dur_ns, 1)
     if share < WORTH_SHARE:
         return Passed(f"The device waits for input {units.percent(share)} of the time.")
-    longest = found[found["cause"] == "input"].head(10)
+    longest = found[found["input_ns"] > 0].nlargest(10, "input_ns")
     return Found(
         title=f"The device waits for input {units.percent(share)} of the time, "
         f"{units.duration(spent)} in {units.count((found['input_ns'] > 0).sum())} gaps",
