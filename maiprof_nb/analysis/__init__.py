@@ -7,8 +7,11 @@ from maiprof_nb.analysis.alignment import aligned, estimate_offset
 from maiprof_nb.analysis.comparison import compare
 from maiprof_nb.analysis.device_activity import breakdown, gaps
 from maiprof_nb.analysis.gap_causes import gap_causes, idle_by_cause
+from maiprof_nb.analysis.icicle import icicle
+from maiprof_nb.analysis.job_states import job_states
 from maiprof_nb.analysis.metrics import metric_series, metric_summary
 from maiprof_nb.analysis.operator_ranking import operator_ranking
+from maiprof_nb.analysis.phase_steps import phase_steps
 from maiprof_nb.analysis.phases import phases
 from maiprof_nb.analysis.projection import project
 from maiprof_nb.analysis.python_in_gaps import functions_in_gaps
@@ -23,12 +26,15 @@ __all__ = [
     "functions_in_gaps",
     "gap_causes",
     "gaps",
+    "icicle",
     "idle_by_cause",
+    "job_states",
     "live_at",
     "memory_curve",
     "metric_series",
     "metric_summary",
     "operator_ranking",
+    "phase_steps",
     "phases",
     "project",
     "steps",

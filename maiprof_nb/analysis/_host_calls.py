@@ -30,8 +30,8 @@ def host_calls(session: Session) -> pd.DataFrame:
 
     Notes
     -----
-    Recordings that could not be placed on the session's axis say nothing about its times and
-    are left out. So are sampled stacks where a trace holds Python calls of its own: they would
+    Recordings that could not be placed on the session's axis, or only count stacks, say nothing
+    about its times and are left out. So are sampled stacks where a trace holds Python calls of its own: they would
     be the same time seen twice.
     """
     parts = [
@@ -57,7 +57,10 @@ def sampled_recordings(session: Session) -> list[int]:
 
 
 def _used(session: Session) -> list[int]:
-    placed = [n for n, place in enumerate(session.placements) if place.on_axis]
+    placed = {n for n, place in enumerate(session.placements) if place.on_axis}
     sampled = set(sampled_recordings(session))
+    timeless = {n for n in sampled if session.recordings[n].meta.get("without_times")}
+    if len(session.recordings) > 1:
+        placed -= timeless
     traced = set(session.table("python_calls")["recording"].unique().tolist()) - sampled
-    return [n for n in placed if n not in sampled or not traced & set(placed)]
+    return [n for n in sorted(placed) if n not in sampled or not traced & placed]

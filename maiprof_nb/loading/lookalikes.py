@@ -6,6 +6,7 @@ import json
 import re
 from dataclasses import dataclass
 
+from maiprof_nb.loading import speedscope
 from maiprof_nb.loading.metric_formats import METRICS
 
 HEAD_BYTES = 64 * 2**10
@@ -83,7 +84,6 @@ _OBJECTS = (  # keys at the top of a JSON object
     (frozenset({"status", "data"}), Refusal(
         "is an answer of the Prometheus API that holds no samples (perhaps a list of labels)",
         "Ask /api/v1/query_range for the metrics of the time of the job")),
-    (frozenset({"$schema", "profiles"}), Refusal("is a speedscope profile", _GIVE_TRACE)),
     (frozenset({"_runtime", "_timestamp"}), Refusal(
         "is a Weights & Biases log of training metrics, without system metrics",
         "Give wandb-events.jsonl, whose keys begin with system.")),
@@ -134,7 +134,7 @@ def _text(head: bytes) -> Refusal | None:
 
 def _object(data: bytes) -> Refusal | None:
     keys, whole = _top_keys(_json_head(data))
-    if keys & _TRACE_KEYS:
+    if keys & _TRACE_KEYS or speedscope.sniff(data):
         return None
     for signature, refusal in _OBJECTS:
         if signature <= keys:

@@ -5,7 +5,14 @@ from __future__ import annotations
 from typing import Protocol
 
 from maiprof_nb.errors import LoadError
-from maiprof_nb.loading import kineto, lookalikes, snapshot
+from maiprof_nb.loading import (
+    collapsed_stacks,
+    kineto,
+    lookalikes,
+    pyspy_chrome,
+    snapshot,
+    speedscope,
+)
 from maiprof_nb.loading.metric_formats import METRICS
 from maiprof_nb.recording import Recording
 
@@ -24,7 +31,14 @@ class Format(Protocol):
         ...
 
 
-FORMATS: tuple[Format, ...] = (snapshot, kineto, *METRICS)
+FORMATS: tuple[Format, ...] = (
+    snapshot,
+    speedscope,
+    pyspy_chrome,  # before kineto, whose sniff takes any Chrome trace
+    kineto,
+    *METRICS,
+    collapsed_stacks,
+)
 
 
 def read(data: bytes, source: str) -> Recording:
@@ -44,6 +58,6 @@ def read(data: bytes, source: str) -> Recording:
     raise LoadError(
         "is neither a Kineto trace, a CUDA memory snapshot nor a GPU metrics log",
         where=source,
-        remedy="Give a file from torch.profiler, torch.cuda.memory._dump_snapshot, nvidia-smi, "
+        remedy="Give a file from torch.profiler, torch.cuda.memory._dump_snapshot, py-spy, nvidia-smi, "
         "DCGM, Prometheus, rocm-smi, amd-smi, or another sampler named in docs/metrics.md",
     )

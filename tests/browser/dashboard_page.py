@@ -98,7 +98,7 @@ def moment_in_memory(page: Page, across: float) -> float:
 
 def fold_button(page: Page) -> Locator:
     """What opens and closes the GPU metrics."""
-    return page.locator(".maiprof-folded > .jupyter-button")
+    return page.locator(".maiprof-folded > .jupyter-button", has_text="GPU metrics")
 
 
 def marks(page: Page) -> int:

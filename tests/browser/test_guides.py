@@ -19,10 +19,22 @@ NAMES = sorted(path.name for path in GUIDES.glob("*.ipynb"))
 # What must be there to see after a run, a selector each.
 VIEWS = {
     "00_start.ipynb": (".maiprof-tiles", ".js-plotly-plot", "canvas.mp-canvas", "table.dataTable"),
-    "01_utilisation.ipynb": (".js-plotly-plot", ".maiprof-verdict"),
-    "02_python_while_idle.ipynb": (".maiprof-verdict", "table.dataTable", ".js-plotly-plot"),
-    "03_gpu_metrics.ipynb": (".js-plotly-plot", ".maiprof-verdict"),
-    "04_training_loop.ipynb": (".maiprof-verdict", ".js-plotly-plot", "table.dataTable"),
+    "01_utilisation.ipynb": (".js-plotly-plot", ".maiprof-verdict", ".mp-card"),
+    "02_python_while_idle.ipynb": (
+        ".maiprof-verdict",
+        ".mp-icicle canvas.mp-canvas",
+        ".js-plotly-plot",
+        "table.dataTable",
+        ".mp-card",
+    ),
+    "03_gpu_metrics.ipynb": (".js-plotly-plot", ".maiprof-verdict", ".mp-card"),
+    "04_training_loop.ipynb": (
+        ".maiprof-verdict",
+        ".js-plotly-plot",
+        "table.dataTable",
+        ".mp-card",
+    ),
+    "05_fixes.ipynb": (".js-plotly-plot", "table", ".mp-card"),
 }
 
 
@@ -45,7 +57,7 @@ def test_a_guide_runs_to_its_end_and_shows_its_views(
     page: Page, server: Server, name: str, screenshot: Callable[..., Path]
 ) -> None:
     shipped = (GUIDES / name).read_bytes()
-    page.set_viewport_size({"width": 1400, "height": 2400})  # Jupyter draws what is in sight
+    page.set_viewport_size({"width": 1400, "height": 3600})  # Jupyter draws what is in sight
     lab_page.open_notebook(page, server, name)
     lab_page.run_all(page)
     for selector in VIEWS[name]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
 
 import pytest
 
@@ -16,10 +15,10 @@ class Terminal(io.StringIO):
 
 
 @pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[float]]:
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     now = [0.0]
     monkeypatch.setattr("maiprof_nb.cli._progress.time.monotonic", lambda: now[0])
-    yield now
+    return now
 
 
 def test_a_pipe_hears_nothing() -> None:
@@ -56,9 +55,15 @@ def test_a_long_load_is_one_line_that_goes_away(clock: list[float]) -> None:
 
 def test_what_stops_the_load_leaves_no_line(clock: list[float]) -> None:
     out = Terminal()
-    with pytest.raises(KeyboardInterrupt), _progress.shown("a.json", out) as report:
-        assert report is not None
-        clock[0] = 2.0
-        report(0.5)
-        raise KeyboardInterrupt
+
+    def stopped() -> None:
+        with _progress.shown("a.json", out) as report:
+            assert report is not None
+            clock[0] = 2.0
+            report(0.5)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        stopped()
+    assert "50 %" in out.getvalue()
     assert out.getvalue().endswith("\r\x1b[K")

@@ -12,8 +12,9 @@ import maiprof_nb
 from maiprof_nb.analysis.metrics import metric_series
 from maiprof_nb.timebase import NS_PER_S
 from maiprof_widgets.figures.metrics import metric_panels
-from maiprof_widgets.figures.panels import Panel
+from maiprof_widgets.figures.panels import Panel, points, time_scale
 
+SECONDS = time_scale(60 * NS_PER_S)
 Row = tuple[str | None, str, str | None, list[float]]
 
 
@@ -39,6 +40,10 @@ def panels(*rows: Row) -> dict[tuple[str, str], Panel]:
     return {(panel.title.split(":")[0], panel.unit): panel for panel in metric_panels(table, table)}
 
 
+def values(panel: Panel) -> dict[str, list[float]]:
+    return {curve.name: np.asarray(points(curve, SECONDS)["y"]).tolist() for curve in panel.curves}
+
+
 def test_curves_of_a_panel_share_its_unit() -> None:
     made = panels(
         ("0", "VDD_GPU_SOC", "mW", [4500.0]),
@@ -48,14 +53,14 @@ def test_curves_of_a_panel_share_its_unit() -> None:
     )
     assert list(made) == [("GPU memory used", "GiB"), ("Power", "W")]
     power, memory = made["Power", "W"], made["GPU memory used", "GiB"]
-    assert sorted(float(curve.values[0]) for curve in power.curves) == [4.5, 700.0]
-    assert sorted(float(curve.values[0]) for curve in memory.curves) == [1.5, 4.0]
+    assert sorted(values(power).values()) == [[4.5], [700.0]]
+    assert sorted(values(memory).values()) == [[1.5], [4.0]]
 
 
 def test_one_counter_in_two_units_is_two_curves() -> None:
     made = panels(("0", "SMACT", "ratio", [0.5]), ("1", "SMACT", "%", [50.0]))
     (panel,) = made.values()
-    assert [curve.values.tolist() for curve in panel.curves] == [[50.0], [50.0]]
+    assert values(panel) == {"GPU 0": [50.0], "GPU 1": [50.0]}
 
 
 def test_what_cannot_be_converted_stands_alone() -> None:
@@ -74,8 +79,7 @@ def test_reasons_of_a_slow_clock_are_read_from_nvmls_bits() -> None:
     """0x4 software power cap, 0x40 hardware thermal slowdown, 0x1 idle, by NVML's reference."""
     made = panels(("0", "clocks_event_reasons.active", None, [1.0, 0x44, 0x4, 0.0]))
     panel = made["Clock held down (throttling), by reason", ""]
-    found = {curve.name: curve.values.tolist() for curve in panel.curves}
-    assert found == {
+    assert values(panel) == {
         "GPU 0: software power cap": [0, 1, 1, 0],
         "GPU 0: hardware thermal slowdown": [0, 1, 0, 0],
     }

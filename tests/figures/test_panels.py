@@ -21,7 +21,9 @@ from maiprof_widgets.figures.utilisation import gpu_panel, host_panel, marks_pan
 
 MS = 1_000_000
 WINDOW = TimeWindow(0, 10 * MS)
-NO_METRICS = pd.DataFrame({"device": [], "counter": [], "ts_ns": [], "value": []})
+NO_METRICS = pd.DataFrame(
+    {name: [] for name in ("recording", "device", "counter", "ts_ns", "value", "scale")}
+)
 
 
 def use(what: str, *series: str) -> pd.DataFrame:

@@ -137,6 +137,28 @@ def test_payload_of_a_zoom_is_bounded(before: Session, link: LinkState) -> None:
     assert points <= 3 * 1200 + 2 * 1202 + 3 * 2000 + 3 * 2001
 
 
+def test_measured_cpu_utilisation_stands_above_what_the_trace_tells(
+    link: LinkState, alone: Path, tmp_path: Path
+) -> None:
+    log = tmp_path / "host.csv"
+    log.write_text("elapsed_s,cpu_percent\n0,10\n1,30\n2,50\n")
+    view = UtilisationView(maiprof_nb.load(log), link)
+    titles = [note.text for note in view.figure.layout.annotations]
+    assert any("CPU utilisation as measured" in text for text in titles)
+    assert not any("threads at work" in text for text in titles)  # no trace, so no empty panel
+    assert view.figure.data[0].y.tolist() == [10.0, 30.0, 50.0]
+    both = maiprof_nb.load([alone, log]).placed({"host.csv": 0})
+    view = UtilisationView(both, LinkState())
+    titles = [note.text for note in view.figure.layout.annotations]
+    assert any("CPU utilisation as measured" in text for text in titles)
+    assert any("threads at work" in text for text in titles)
+    view.link.selection = Selection("operators", name=EVIL)
+    titles = [note.text for note in view.figure.layout.annotations]
+    assert any(
+        "calls of &lt;img" in text for text in titles
+    )  # the last panel's title, not another's
+
+
 # --- ranking ------------------------------------------------------------------------------
 
 

@@ -2,26 +2,36 @@
 
 from __future__ import annotations
 
-from maiprof_widgets.dashboards.opening import open_chosen
+from maiprof_widgets.dashboards.opening import open_chosen, sample_path
 from maiprof_widgets.dashboards.overview import Overview
 from maiprof_widgets.dashboards.start import StartPage
 from maiprof_widgets.link import LinkState, Selection
+from maiprof_widgets.views.findings import FindingsView
 from maiprof_widgets.views.gap_functions import GapFunctionsView
+from maiprof_widgets.views.gaps import GapsView
+from maiprof_widgets.views.icicle import IcicleView
+from maiprof_widgets.views.job_states import JobStatesView
 from maiprof_widgets.views.memory import MemoryView
 from maiprof_widgets.views.metrics import MetricsView
 from maiprof_widgets.views.page import PageView
+from maiprof_widgets.views.phase_steps import PhaseStepsView
 from maiprof_widgets.views.phases import PhasesView
 from maiprof_widgets.views.ranking import RankingView
 from maiprof_widgets.views.utilisation import UtilisationView
 from maiprof_widgets.views.verdict import VerdictView
 
 __all__ = [
+    "FindingsView",
     "GapFunctionsView",
+    "GapsView",
+    "IcicleView",
+    "JobStatesView",
     "LinkState",
     "MemoryView",
     "MetricsView",
     "Overview",
     "PageView",
+    "PhaseStepsView",
     "PhasesView",
     "RankingView",
     "Selection",
@@ -29,4 +39,5 @@ __all__ = [
     "UtilisationView",
     "VerdictView",
     "open_chosen",
+    "sample_path",
 ]
