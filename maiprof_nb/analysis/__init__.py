@@ -9,13 +9,19 @@ from maiprof_nb.analysis.device_activity import breakdown, gaps
 from maiprof_nb.analysis.gap_causes import gap_causes, idle_by_cause
 from maiprof_nb.analysis.icicle import icicle
 from maiprof_nb.analysis.job_states import job_states
+from maiprof_nb.analysis.kernel_ranking import kernel_ranking
 from maiprof_nb.analysis.metrics import metric_series, metric_summary
 from maiprof_nb.analysis.operator_ranking import operator_ranking
 from maiprof_nb.analysis.phase_steps import phase_steps
 from maiprof_nb.analysis.phases import phases
 from maiprof_nb.analysis.projection import project
 from maiprof_nb.analysis.python_in_gaps import functions_in_gaps
+from maiprof_nb.analysis.roofline import roofline
+from maiprof_nb.analysis.sm_efficiency import sm_efficiency
+from maiprof_nb.analysis.step_outliers import step_outliers
 from maiprof_nb.analysis.steps import steps
+from maiprof_nb.analysis.synchronisations import synchronisations
+from maiprof_nb.analysis.tensor_cores import tensor_cores
 from maiprof_nb.analysis.utilisation import utilisation
 
 __all__ = [
@@ -29,6 +35,7 @@ __all__ = [
     "icicle",
     "idle_by_cause",
     "job_states",
+    "kernel_ranking",
     "live_at",
     "memory_curve",
     "metric_series",
@@ -37,6 +44,11 @@ __all__ = [
     "phase_steps",
     "phases",
     "project",
+    "roofline",
+    "sm_efficiency",
+    "step_outliers",
     "steps",
+    "synchronisations",
+    "tensor_cores",
     "utilisation",
 ]

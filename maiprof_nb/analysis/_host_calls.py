@@ -31,8 +31,8 @@ def host_calls(session: Session) -> pd.DataFrame:
     Notes
     -----
     Recordings that could not be placed on the session's axis, or only count stacks, say nothing
-    about its times and are left out. So are sampled stacks where a trace holds Python calls of its own: they would
-    be the same time seen twice.
+    about its times and are left out. So are sampled stacks where a trace holds Python calls of
+    its own: they would be the same time seen twice.
     """
     parts = [
         session.table(table)[_COLUMNS]

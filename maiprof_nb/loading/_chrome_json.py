@@ -17,7 +17,7 @@ from maiprof_nb.recording import Note
 _BOM = b"\xef\xbb\xbf"
 _WHITE = b" \t\r\n"
 _FIRST_KEY = re.compile(rb'\s*\[\s*\{\s*("(?:[^"\\]|\\.){1,40}")\s*:')
-PART_BYTES = 6 * 2**20
+PART_BYTES = 5 * 2**20
 _ARGS = msgspec.json.Decoder(Args)
 
 

@@ -26,7 +26,7 @@ class SampledCalls:
 
     Attributes
     ----------
-    names, starts_ns, ends_ns, pids, tids : list
+    names, starts_ns, ends_ns, pids, tids, depths : list
         One value a call.
     too_deep : int
         Samples that were cut.
@@ -37,15 +37,19 @@ class SampledCalls:
     ends_ns: list[int] = field(default_factory=list)
     pids: list[str] = field(default_factory=list)
     tids: list[str] = field(default_factory=list)
+    depths: list[int] = field(default_factory=list)
     too_deep: int = 0
 
-    def add(self, name: str, start_ns: int, end_ns: int, pid: str, tid: str) -> None:
-        """One call."""
+    def add(
+        self, name: str, start_ns: int, end_ns: int, where: tuple[str, str], depth: int
+    ) -> None:
+        """One call of a process and thread; `depth` callers lie round it."""
         self.names.append(name)
         self.starts_ns.append(start_ns)
         self.ends_ns.append(max(end_ns, start_ns))
-        self.pids.append(pid)
-        self.tids.append(tid)
+        self.pids.append(where[0])
+        self.tids.append(where[1])
+        self.depths.append(depth)
 
     def add_samples(
         self,
@@ -78,17 +82,16 @@ class SampledCalls:
     ) -> None:  # fmt: skip
         while len(open_) > keep:
             frame, start = open_.pop()
-            self.add(names[frame], start, end_ns, *where)
+            self.add(names[frame], start, end_ns, where, len(open_))
 
     def table(self) -> pd.DataFrame:
         """The table `python_calls`, by start."""
         count = len(self.names)
         starts = pd.Series(self.starts_ns, dtype="int64")
         lengths = pd.Series(self.ends_ns, dtype="int64") - starts
-        order = pd.DataFrame({"start": starts, "length": -lengths}).sort_values(
-            ["start", "length"], kind="stable"
-        )
-        at = order.index
+        # callers first, also where they last as long as what they call
+        order = pd.DataFrame({"start": starts, "length": -lengths, "depth": self.depths})
+        at = order.sort_values(["start", "length", "depth"]).index
         missing = pd.array([pd.NA] * count, dtype="Int64")
         return SCHEMAS["python_calls"].frame(
             {

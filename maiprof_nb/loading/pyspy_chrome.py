@@ -78,13 +78,15 @@ def _calls(events: list[dict[str, Any]]) -> tuple[SampledCalls, int]:
         if phase == "B":
             stack.append((name, at))
         elif phase == "X":
-            calls.add(name, at, at + round(event.get("dur", 0) * NS_PER_US), *where)
+            end = at + round(event.get("dur", 0) * NS_PER_US)
+            calls.add(name, at, end, where, len(stack))
         elif stack and stack[-1][0] == name:
-            calls.add(name, stack.pop()[1], at, *where)
+            _, start = stack.pop()
+            calls.add(name, start, at, where, len(stack))
         else:
             unmatched += 1
     for where, stack in open_.items():
-        for name, start in reversed(stack):
-            calls.add(name, start, last, *where)
+        for depth, (name, start) in enumerate(stack):
+            calls.add(name, start, last, where, depth)
             unmatched += 1
     return calls, unmatched

@@ -58,6 +58,6 @@ def read(data: bytes, source: str) -> Recording:
     raise LoadError(
         "is neither a Kineto trace, a CUDA memory snapshot nor a GPU metrics log",
         where=source,
-        remedy="Give a file from torch.profiler, torch.cuda.memory._dump_snapshot, py-spy, nvidia-smi, "
-        "DCGM, Prometheus, rocm-smi, amd-smi, or another sampler named in docs/metrics.md",
+        remedy="Give a file from torch.profiler, torch.cuda.memory._dump_snapshot, py-spy, "
+        "nvidia-smi, DCGM, Prometheus, rocm-smi, amd-smi, or another sampler of docs/metrics.md",
     )

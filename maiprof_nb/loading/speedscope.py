@@ -112,10 +112,10 @@ def _read_events(
             open_.append((frame, at))
         elif open_ and open_[-1][0] == frame:
             _, start = open_.pop()
-            calls.add(names[frame], start, at, *where)
+            calls.add(names[frame], start, at, where, len(open_))
     end = round(float(profile.get("endValue", 0)) * unit)
-    for frame, start in reversed(open_):
-        calls.add(names[frame], start, end, *where)
+    for depth, (frame, start) in enumerate(open_):
+        calls.add(names[frame], start, end, where, depth)
 
 
 def _thread(name: str, number: int) -> tuple[str, str]:

@@ -131,5 +131,5 @@ def show_everything(page: Page) -> None:
     if page.locator(".maiprof-ranking tr.selected").count():
         page.locator(".maiprof-ranking tr.selected").first.click()
     expect(page.locator(".maiprof-chosen")).to_have_count(0)
-    if page.locator(".maiprof-folded .js-plotly-plot").count():
+    if page.locator(".maiprof-folded .js-plotly-plot:visible").count():
         fold_button(page).click()

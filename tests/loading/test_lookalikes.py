@@ -82,7 +82,6 @@ def test_snapshots_pass_and_timeline_pages_do_not(path):
         (b'\xef\xbb\xbf{"a": 1}', "without traceEvents (it has a)"),
         (b'{"status":"success","data":["job","gpu"]}', "Prometheus"),
         (b'{"loss": 1, "_timestamp": 2, "_runtime": 3}\n{', "Weights & Biases"),
-        (b'{"$schema": "https://www.speedscope.app/x.json", "profiles": [', "speedscope"),
         (b"[[1, 2, 3], [[4]]]", "export_memory_timeline"),
         (b"[1, 2]", "plain values"),
         (b'[{"a": 1}, {"b": 2}]', "no trace events"),
@@ -118,6 +117,7 @@ def test_made_by_hand(data, said):
         b'{"system.gpu.0.gpu": 1, "_timestamp": 2, "_runtime": 3}\n{',
         b"device,Temperature (Sensor edge) (C),GPU use (%)\ncard0,45.0,3\n",
         b"PAR1....",
+        b'{"$schema":"https://www.speedscope.app/file-format-schema.json","profiles":[',
         b"free text of no make",
     ],
 )

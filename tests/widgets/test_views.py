@@ -457,3 +457,19 @@ def test_too_much_is_refused_and_the_browser_told(monkeypatch: pytest.MonkeyPatc
     assert replies == ["next", "stop"]
     assert "The upload failed" in view.status
     assert view.folder == ""
+
+
+# --- folds --------------------------------------------------------------------------------
+
+
+def test_a_folded_view_stays_on_the_page(before: Session, link: LinkState) -> None:
+    """A plot that was taken off the page makes the browser fail at its next update."""
+    folded = Overview(before, link).metrics
+    folded.button.value = True
+    made = folded.children[1]
+    folded.button.value = False
+    assert folded.children[1] is made
+    assert made.layout.display == "none"
+    folded.button.value = True
+    assert folded.children[1] is made
+    assert made.layout.display is None

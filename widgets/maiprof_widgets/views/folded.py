@@ -46,4 +46,6 @@ class FoldedView(ipywidgets.VBox):
         self.button.description = f"{sign if opened else closed_sign} {self._title}"
         if opened and not self._made:
             self._made = [make() for make in self._makers]
-        self.children = [self.button, *self._made] if opened else [self.button]
+            self.children = [self.button, *self._made]
+        for view in self._made:  # hidden, not taken off the page: plotly fails on updates there
+            view.layout.display = None if opened else "none"
