@@ -11,7 +11,7 @@ import maiprof_nb
 from maiprof_nb.errors import UsageError
 from maiprof_nb.session import Session
 from maiprof_nb.timebase import NS_PER_S, TimeWindow
-from maiprof_widgets import LinkState, MetricsView, Overview
+from maiprof_widgets import LinkState, MetricsView, Overview, StartPage
 from maiprof_widgets.dashboards.twin import twin_of
 from maiprof_widgets.views._durations import typed_duration
 from maiprof_widgets.views.clocks import ClocksView
@@ -167,3 +167,16 @@ def test_twins_agree_until_they_part() -> None:
     part()
     link.window = None
     assert twin.window == TimeWindow(0, 5)
+
+
+def test_the_start_pages_session_is_the_one_that_was_moved(
+    samples: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    page = StartPage(str(samples / "case_study" / "before"))
+    overview = page._place.children[0]
+    row = row_of(clocks(overview), "gpu.csv")
+    row.offset.value = "-1 s"
+    press(row, "Move")
+    assert page.session is overview.session
+    assert page.session.placements[page.session.number_of("gpu.csv")].stated

@@ -37,7 +37,11 @@ def job_states_figure(found: pd.DataFrame, *, dark: bool) -> go.Figure:
         )
     figure.update_layout(layout(dark=dark))
     figure.update_layout(
-        barmode="stack", height=110 + 34 * len(states), hovermode="closest", margin={"l": 110}
+        barmode="stack",
+        height=110 + 34 * len(states),
+        hovermode="closest",
+        margin={"l": 110},
+        legend_traceorder="normal",
     )
     figure.update_xaxes(
         title={"text": "host time (ms) for the work of one step of the first state"}, ticks=""

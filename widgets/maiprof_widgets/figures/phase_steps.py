@@ -80,15 +80,26 @@ def phase_steps_figure(bars: pd.DataFrame, outliers: pd.DataFrame, *, dark: bool
     _mark(figure, bars, outliers, ns, colours.mark)
     figure.update_layout(layout(dark=dark))
     several = bool((bars["first_step"] != bars["last_step"]).any())
+    small = {"size": 11, "color": colours.faint}
     titles = (f"host time ({unit})", f"device time launched ({unit})")
     for row, title in enumerate(titles, start=1):
         figure.update_yaxes(
-            title={"text": title}, gridcolor=colours.grid, rangemode="tozero", row=row, col=1
+            title={"text": title, "font": {"size": 11.5}},
+            gridcolor=colours.grid,
+            zerolinecolor=colours.grid,
+            tickfont=small,
+            rangemode="tozero",
+            row=row,
+            col=1,
         )
     ticks = bars.drop_duplicates("bar")
     ticks = ticks.iloc[:: max(len(ticks) // 12, 1)]
     figure.update_xaxes(
-        tickvals=ticks["bar"], ticktext=ticks["first_step"].astype("str"), showgrid=False
+        tickvals=ticks["bar"],
+        ticktext=ticks["first_step"].astype("str"),
+        showgrid=False,
+        tickfont=small,
+        title_font={"size": 11.5},
     )
     figure.update_xaxes(
         title={"text": "step (means of runs of steps)" if several else "step"}, row=2

@@ -44,7 +44,9 @@ class GapsView(ipywidgets.VBox):
             self.found = gap_causes(session)
             self.summary = ipywidgets.HTML(_summary(idle_by_cause(session)))
             self.rows = self._chosen()
-            self.table = paged_table(_shown(self.rows), text_columns=3, select="single", selected_rows=[])
+            self.table = paged_table(
+                _shown(self.rows), text_columns=3, select="single", selected_rows=[]
+            )
             self.table.observe(self._on_row, "selected_rows")
             link.observe(self._on_window, "window")
             shown = [self.summary, self.table]
