@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from maiprof_nb.analysis._call_sites import is_user_code
 from maiprof_nb.analysis._intervals import Union, minus, overlap, union
 from maiprof_nb.analysis._nesting import parents
 from maiprof_nb.analysis._remember import remembered
@@ -86,8 +87,9 @@ def gap_causes(session: Session) -> pd.DataFrame:
         (the one with the largest share, or ``mixed`` if that is below one half),
         ``share``, one column ``<cause>_ns`` for each of ``CAUSES`` (they sum to
         ``dur_ns``), ``after_sync`` (the gap began while that thread waited for the device)
-        and ``line`` (the innermost Python function with most time in the gap, if stacks
-        were recorded).
+        ``line`` (the innermost Python function with most time in the gap, if stacks were
+        recorded) and ``user_line`` (the same of the user's own functions, with what they call in
+        libraries).
 
     Raises
     ------
@@ -111,6 +113,7 @@ def gap_causes(session: Session) -> pd.DataFrame:
     parts = np.zeros((len(found), len(CAUSES)), dtype=np.int64)
     after_sync = np.zeros(len(found), dtype=bool)
     line = np.full(len(found), None, dtype=object)
+    user_line = line.copy()
     start = found["ts_ns"].to_numpy(np.int64)
     end = start + found["dur_ns"].to_numpy(np.int64)
     keys = found[["recording", "pid", "tid"]]
@@ -124,6 +127,8 @@ def gap_causes(session: Session) -> pd.DataFrame:
             parts[mine, code] = overlap(busy, start[mine], end[mine])
         after_sync[mine] = _began_waiting(rows, start[mine])
         line[mine] = _lines(rows, start[mine], end[mine])
+        users = _lines(rows.assign(name=rows["user"]), start[mine], end[mine])
+        user_line[mine] = np.where(users == "", None, users)
     queued = (work["launched_ns"].fillna(np.iinfo(np.int64).max) <= start).to_numpy(bool)
     parts[queued] = 0
     parts[queued, _LAUNCHED] = end[queued] - start[queued]
@@ -144,6 +149,7 @@ def gap_causes(session: Session) -> pd.DataFrame:
         **columns,
         after_sync=after_sync,
         line=line,
+        user_line=user_line,
     )
 
 
@@ -241,7 +247,10 @@ def _calls(session: Session) -> pd.DataFrame:
     inside_framework = _nearest(np.where(plain == _FRAMEWORK, plain, -1), parent) >= 0
     cause = np.where(cause >= 0, cause, np.where(inside_framework, _FRAMEWORK, _PYTHON))
     around = np.where(parent >= 0, cause[parent], -1)
-    return calls.assign(cause=cause, around=around, parent=parent)
+    users = calls["python"].to_numpy() & is_user_code(calls["name"])
+    owner = _nearest(np.where(users, np.arange(len(calls)), -1), parent)
+    names = np.append(calls["name"].to_numpy(object), "")  # the last place: no user's function
+    return calls.assign(cause=cause, around=around, parent=parent, user=names[owner])
 
 
 def _named(names: pd.Series) -> Ints:

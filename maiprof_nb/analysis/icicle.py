@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from maiprof_nb.analysis._call_sites import is_user_code
 from maiprof_nb.analysis._host_calls import host_calls, lanes, sampled_recordings
 from maiprof_nb.analysis._intervals import Union, clip, overlap
 from maiprof_nb.analysis._nesting import depths, parents, sum_into_ancestors
@@ -39,8 +40,8 @@ class Icicle:
         One row a call path, callers before callees, the largest first among siblings (the
         groups of threads at the top in the order of `ROLES`):
         ``node`` (row number), ``parent`` (-1 for the groups of threads at the top), ``depth``,
-        ``name``, ``kind`` (threads, python, operator, range, launch), ``total_ns``,
-        ``self_ns``, ``pruned_ns`` (callees too small to have a row), ``threads`` (how many
+        ``name``, ``kind`` (threads, python, operator, range, launch), ``own`` (a Python
+        function of neither a library nor C), ``total_ns``, ``self_ns``, ``pruned_ns`` (callees too small to have a row), ``threads`` (how many
         threads were in it) and ``calls`` (calls that touch the time looked at). The self time,
         the pruned time and the totals of the callees in the table sum to ``total_ns`` exactly.
     within_ns : int
@@ -150,14 +151,16 @@ def _nodes(tree: _Tree, own: Ints, total: Ints, kept: Ints, within: Union) -> pd
     roots = tree.parent < 0
     on = pd.DataFrame({"role": _root_of(tree.parent, path), "lane": lane}).drop_duplicates()
     threads[roots] = np.bincount(on["role"], minlength=len(tree.parent))[roots]
-    kinds = np.array(tree.kinds, dtype=object)
+    kinds = np.array(tree.kinds, dtype=object)[tree.kind[kept]]
+    names = pd.Series(tree.names[tree.name[kept]], dtype="str")
     return pd.DataFrame(
         {
             "node": np.arange(len(kept)),
             "parent": parent,
             "depth": depths(parent),
-            "name": tree.names[tree.name[kept]],
-            "kind": kinds[tree.kind[kept]],
+            "name": names,
+            "kind": kinds,
+            "own": (kinds == "python") & is_user_code(names),
             "total_ns": total[kept],
             "self_ns": own[kept],
             "pruned_ns": total[kept] - own[kept] - callees,

@@ -79,6 +79,9 @@ QUANTITIES: Mapping[str, Quantity] = MappingProxyType(
             "memory.total", "DCGM_FI_DEV_FB_TOTAL", "FBTTL", "FB Memory Usage / Total",
             "VRAM Total Memory",
         ),
+        "memory free": _quantity(
+            "GiB", _GIB, "memory.free", "DCGM_FI_DEV_FB_FREE", "FBFRE", "FB Memory Usage / Free"
+        ),
         "power": _quantity(
             "W", _WATT,
             "power.draw", "power.draw.instant", "power.draw.average", "DCGM_FI_DEV_POWER_USAGE",

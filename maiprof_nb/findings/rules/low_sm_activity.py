@@ -52,8 +52,8 @@ def ask(session: Session) -> Answer:
 
 
 def _measured(session: Session) -> _Figure | None:
-    active = mean_of(session, "SM activity")
-    occupancy = mean_of(session, "SM occupancy")
+    active = mean_of(session, "sm activity")
+    occupancy = mean_of(session, "sm occupancy")
     resident = "" if occupancy is None else f", SM occupancy {units.percent(occupancy)}"
     return None if active is None else _Figure("SM activity (measured)", active, resident)
 

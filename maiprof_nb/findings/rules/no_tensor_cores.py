@@ -28,7 +28,7 @@ def ask(session: Session) -> Answer:
             "with CPU and CUDA activities."
         )
     used, untold = (int(found[c].sum()) for c in _PARTS)
-    measured = mean_of(session, "tensor-core activity")
+    measured = mean_of(session, "tensor activity")
     window = figure_window(session).window.dur_ns * len(found)
     said = "" if measured is None else f"; measured activity {units.percent(measured)}"
     if measured is None and untold >= UNTOLD_SHARE * matrix:

@@ -107,8 +107,9 @@ def _summary(found: pd.DataFrame) -> str:
 def _shown(rows: pd.DataFrame) -> pd.DataFrame:
     one_device = rows[["recording", "device"]].drop_duplicates().shape[0] <= 1
     shown = {
-        "During it (Python line)": [
-            escaping.visible(line) if isinstance(line, str) else "" for line in rows["line"]
+        "During it: your code, else the innermost function": [
+            escaping.visible(line) if isinstance(line, str) else ""
+            for line in rows["user_line"].fillna(rows["line"])
         ],
         "Cause": rows["cause"].astype("str"),
         "Thread": [

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import re
 from typing import Any
 
 import anywidget
@@ -29,10 +28,6 @@ _TABLES = {
     "range": "annotations",
     "launch": "launches",
 }
-_LIBRARY = re.compile(
-    r"^<|site-packages/|dist-packages/|/lib/python3|(?:^|/)(?:torch|numpy|pandas|concurrent"
-    r"|threading|multiprocessing|asyncio|queue|selectors|runpy|importlib)(?:/|\.py)"
-)
 
 
 class IcicleView(anywidget.AnyWidget):
@@ -153,14 +148,13 @@ def _facts(found: Icicle) -> str:
 def _arrays(nodes: pd.DataFrame) -> dict[str, Any]:
     """Columns for the browser; each name once."""
     codes, texts = pd.factorize(nodes["name"])
-    own = (nodes["kind"] == "python") & ~nodes["name"].astype("str").str.contains(_LIBRARY)
     return {
         "names": [escaping.visible(text)[:_MAX_NAME] for text in texts],
         "tables": _TABLES,
         "name": codes.tolist(),
         "parent": nodes["parent"].tolist(),
         "kind": nodes["kind"].tolist(),
-        "own": own.tolist(),
+        "own": nodes["own"].tolist(),
         "total": nodes["total_ns"].tolist(),
         "self": nodes["self_ns"].tolist(),
         "pruned": nodes["pruned_ns"].tolist(),
