@@ -128,7 +128,8 @@ def gap_causes(session: Session) -> pd.DataFrame:
         after_sync[mine] = _began_waiting(rows, start[mine])
         line[mine] = _lines(rows, start[mine], end[mine])
         users = _lines(rows.assign(name=rows["user"]), start[mine], end[mine])
-        user_line[mine] = np.where(users == "", None, users)
+        users[users == ""] = None
+        user_line[mine] = users
     queued = (work["launched_ns"].fillna(np.iinfo(np.int64).max) <= start).to_numpy(bool)
     parts[queued] = 0
     parts[queued, _LAUNCHED] = end[queued] - start[queued]
@@ -310,7 +311,7 @@ def _lines(rows: pd.DataFrame, start: Ints, end: Ints) -> npt.NDArray[np.object_
     Stretches are the pieces of time in which one function is innermost; a function that is
     called a thousand times in a gap is found by the sum over its calls.
     """
-    python = rows[rows["python"]]
+    python = rows[rows["python"] & (rows["dur_ns"] > 0)]
     found = np.full(len(start), None, dtype=object)
     if python.empty or len(start) == 0:
         return found
@@ -343,7 +344,9 @@ def _stretches(python: pd.DataFrame) -> dict[str, npt.NDArray[np.int64]]:
     length = np.concatenate((end - start, end - start))
     is_end = np.concatenate((np.zeros(len(start)), np.ones(len(start))))
     # At one moment: ends first, inner ones before outer ones; then starts, outer ones first.
-    order = np.lexsort((np.where(is_end == 1, length, -length), 1 - is_end, times))
+    # Of calls as long as one another the first is the outer one.
+    place = np.concatenate((np.arange(len(start)), -np.arange(len(start))))
+    order = np.lexsort((place, np.where(is_end == 1, length, -length), 1 - is_end, times))
     times, inner = times[order], inner[order]
     keep = (times[1:] > times[:-1]) & (inner[:-1] >= 0)
     of = inner[:-1][keep]

@@ -41,9 +41,10 @@ class Icicle:
         groups of threads at the top in the order of `ROLES`):
         ``node`` (row number), ``parent`` (-1 for the groups of threads at the top), ``depth``,
         ``name``, ``kind`` (threads, python, operator, range, launch), ``own`` (a Python
-        function of neither a library nor C), ``total_ns``, ``self_ns``, ``pruned_ns`` (callees too small to have a row), ``threads`` (how many
-        threads were in it) and ``calls`` (calls that touch the time looked at). The self time,
-        the pruned time and the totals of the callees in the table sum to ``total_ns`` exactly.
+        function of neither a library nor C), ``total_ns``, ``self_ns``, ``pruned_ns`` (callees
+        too small to have a row), ``threads`` (how many threads were in it) and ``calls`` (calls
+        that touch the time looked at). The self time, the pruned time and the totals of the
+        callees in the table sum to ``total_ns`` exactly.
     within_ns : int
         Length of the time looked at, in ns.
     total_ns : int
@@ -245,15 +246,19 @@ def _paths(parent: Ints, name: Ints, kind: Ints, role: Ints) -> tuple[Ints, Ints
 
 def _stretches(lane: Ints, start: Ints, end: Ints, parent: Ints) -> tuple[Ints, Ints, Ints]:
     """Consecutive pieces of each thread's time with the innermost call of each."""
-    count = len(start)
+    real = np.flatnonzero(end > start)  # a call without length is never innermost
+    count = len(real)
+    lane, start, end = lane[real], start[real], end[real]
     times = np.concatenate((start, end))
     lanes_ = np.concatenate((lane, lane))
     # After its start a call is innermost; after its end its caller is, or nothing (-1).
-    inner = np.concatenate((np.arange(count), parent))
+    inner = np.concatenate((real, parent[real]))
     length = np.concatenate((end - start, end - start))
     is_end = np.concatenate((np.zeros(count, dtype=bool), np.ones(count, dtype=bool)))
     # At one moment: ends first, inner ones before outer ones; then starts, outer ones first.
-    order = np.lexsort((np.where(is_end, length, -length), ~is_end, times, lanes_))
+    # Of calls as long as one another the first is the outer one.
+    place = np.concatenate((np.arange(count), -np.arange(count)))
+    order = np.lexsort((place, np.where(is_end, length, -length), ~is_end, times, lanes_))
     times, inner, lanes_ = times[order], inner[order], lanes_[order]
     keep = (times[1:] > times[:-1]) & (inner[:-1] >= 0) & (lanes_[1:] == lanes_[:-1])
     return times[:-1][keep], times[1:][keep], inner[:-1][keep]

@@ -104,6 +104,22 @@ def test_calls_that_overlap_count_once() -> None:
     assert found.total_ns <= 100 * US
 
 
+def test_calls_of_one_length_and_of_none() -> None:
+    """The outer of two calls that begin and end together must not outlive them."""
+    found = icicle(
+        tiny.session(
+            tiny.python("main", 1000, 100),
+            tiny.python("outer", 1010, 20),
+            tiny.python("inner", 1010, 20),
+            tiny.python("nothing", 1050, 0),
+        ),
+        gaps_only=False,
+        min_share=0,
+    )
+    own = found.nodes.set_index("name")["self_ns"] / US
+    assert own.to_dict() == {"other threads": 0, "main": 80, "outer": 0, "inner": 20}
+
+
 def test_without_device_work_there_are_no_gaps_to_ask_for() -> None:
     session = tiny.session(tiny.operator("aten::add", 1000, 10))
     with pytest.raises(NotAnswerableError):

@@ -52,7 +52,7 @@ def ask(session: Session) -> Answer:
     cost = _cost(session, int(row["recording"]))
     share = cost / max(figure_window(session).window.dur_ns, 1)
     return Found(
-        title=f"{_who(row)}; {usual}. {_enough(row)}",
+        title=f"{_who(row)}, and {usual}; {_enough(row)}",
         severity=severity_of(share),
         cost_ns=cost,
         evidence=[_plain(row)],
@@ -86,7 +86,7 @@ def _who(row: pd.Series) -> str:
         return "The DataLoader's worker processes do not keep up"
     return (
         f"{units.count(row['workers'])} worker threads load the data, busy "
-        f"{units.percent(row['busy_share'])} of the time the loop waits for them"
+        f"{units.percent(row['busy_share'])} of the wait"
     )
 
 
@@ -94,11 +94,7 @@ def _enough(row: pd.Series) -> str:
     step = row["wait_ns"] + row["rest_ns"]
     if row["workers_are"] == PROCESSES:
         return f"{step / row['rest_ns']:.1f} times as many would keep up"
-    rest = units.duration(row["rest_ns"])
-    return (
-        f"A step needs {units.duration(row['work_ns'])} of loading and lasts {rest} without the "
-        f"wait; workers that would keep up, working ahead of the loop: {units.count(row['enough'])}"
-    )
+    return f"{units.count(row['enough'])} working ahead of the loop would keep up"
 
 
 def _advice(row: pd.Series) -> str:
