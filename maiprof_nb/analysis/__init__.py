@@ -7,6 +7,7 @@ from maiprof_nb.analysis.alignment import aligned, estimate_offset
 from maiprof_nb.analysis.comparison import compare
 from maiprof_nb.analysis.device_activity import breakdown, gaps
 from maiprof_nb.analysis.gap_causes import gap_causes, idle_by_cause
+from maiprof_nb.analysis.generation import generation
 from maiprof_nb.analysis.icicle import icicle
 from maiprof_nb.analysis.job_states import job_states
 from maiprof_nb.analysis.kernel_ranking import kernel_ranking
@@ -32,6 +33,7 @@ __all__ = [
     "functions_in_gaps",
     "gap_causes",
     "gaps",
+    "generation",
     "icicle",
     "idle_by_cause",
     "job_states",

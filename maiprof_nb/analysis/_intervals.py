@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 Ints = npt.NDArray[np.int64]
 
@@ -33,6 +35,21 @@ def union(start_ns: Ints, end_ns: Ints) -> Union:
     first = np.concatenate(([True], start[1:] > reach[:-1]))
     last = np.concatenate((first[1:], [True]))
     return Union(start[first].astype(np.int64), reach[last].astype(np.int64))
+
+
+def union_of(rows: pd.DataFrame) -> Union:
+    """Merge the intervals of a table with ``ts_ns`` and ``dur_ns``."""
+    start = rows["ts_ns"].to_numpy(np.int64)
+    return union(start, start + rows["dur_ns"].to_numpy(np.int64))
+
+
+def merged(parts: Sequence[Union]) -> Union:
+    """Merge several unions; nothing of none."""
+    nothing = np.empty(0, dtype=np.int64)
+    return union(
+        np.concatenate([nothing, *(part.start_ns for part in parts)]),
+        np.concatenate([nothing, *(part.end_ns for part in parts)]),
+    )
 
 
 def clip(of: Union, start_ns: int, end_ns: int) -> Union:

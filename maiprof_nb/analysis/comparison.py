@@ -6,15 +6,15 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from maiprof_nb.analysis._intervals import Union, minus, overlap, union
+from maiprof_nb.analysis._intervals import overlap
 from maiprof_nb.analysis._noise import FEWEST, adjusted, mann_whitney
 from maiprof_nb.analysis.operator_ranking import operator_calls
 from maiprof_nb.analysis.phases import (
     PHASES,
-    _threads_of_the_loop,
-    _union_of,
-    _work_with_phase,
     phase_calls,
+    phase_time,
+    threads_of_the_loop,
+    work_with_phase,
 )
 from maiprof_nb.analysis.steps import steps
 from maiprof_nb.errors import UsageError
@@ -157,20 +157,20 @@ def _kernels(session: Session, marks: pd.DataFrame) -> pd.DataFrame:
 
 def _phases(session: Session, marks: pd.DataFrame) -> pd.DataFrame:
     calls = phase_calls(session)
-    work = _work_with_phase(session, calls)
+    work = work_with_phase(session, calls)
     step = _step_at(marks, work["recording"], _launch_times(session, work))
     names = np.array(PHASES, dtype=object)
     device = pd.DataFrame({"name": names[work["phase"]], "step": step, "calls": 1})
     device = device.assign(self_ns=0, total_ns=0, device_ns=work["dur_ns"].to_numpy())
     parts = [device]
-    loop = _threads_of_the_loop(calls)
+    loop = threads_of_the_loop(calls)
     start = marks["ts_ns"].to_numpy(np.int64)
     end = start + marks["dur_ns"].to_numpy(np.int64)
     for code, name in enumerate(PHASES):
         spent = np.zeros(len(marks), dtype=np.int64)
         for recording, rows in loop.groupby("recording"):
             mine = (marks["recording"] == recording).to_numpy()
-            spent[mine] = overlap(_host_union(rows, code), start[mine], end[mine])
+            spent[mine] = overlap(phase_time(rows, code), start[mine], end[mine])
         parts.append(
             pd.DataFrame(
                 {
@@ -184,21 +184,6 @@ def _phases(session: Session, marks: pd.DataFrame) -> pd.DataFrame:
             )
         )
     return pd.concat(parts, ignore_index=True)
-
-
-def _host_union(calls: pd.DataFrame, code: int) -> Union:
-    """When any thread is in a phase, without calls of another phase inside."""
-    parts = [
-        minus(
-            _union_of(rows[rows["phase"] == code]),
-            _union_of(rows[(rows["phase"] != code) & (rows["caller_phase"] == code)]),
-        )
-        for _, rows in calls.groupby(["pid", "tid"], observed=True)
-    ]
-    return union(
-        np.concatenate([part.start_ns for part in parts]),
-        np.concatenate([part.end_ns for part in parts]),
-    )
 
 
 def _launch_times(session: Session, work: pd.DataFrame) -> pd.Series:

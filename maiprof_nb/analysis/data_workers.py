@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from maiprof_nb.analysis._by_step import step_rows, sums_by_step
-from maiprof_nb.analysis._intervals import Union, overlap, union
+from maiprof_nb.analysis._intervals import Union, overlap, union_of
 from maiprof_nb.analysis._remember import remembered
 from maiprof_nb.analysis.gap_causes import gap_causes
 from maiprof_nb.analysis.phases import PHASES, phase_calls
@@ -88,7 +88,7 @@ def _of_one(
     ]
     if mine.empty:
         return None
-    loading = _union_of(mine)
+    loading = union_of(mine)
     start = marks["ts_ns"].to_numpy(np.int64)
     end = start + marks["dur_ns"].to_numpy(np.int64)
     waits = _idle_for_input(marks, found[found["recording"] == recording])
@@ -147,7 +147,7 @@ def _workers(session: Session, recording: int, loading: Union) -> list[Union]:
     for key, rows in python[~resting].groupby(["pid", "tid"], observed=True):
         if (str(key[0]), str(key[1])) in of_the_loop:
             continue
-        one = _union_of(rows)
+        one = union_of(rows)
         if _share_during(one, loading) >= _TAKES_PART:
             busy.append(one)
     return busy
@@ -166,8 +166,3 @@ def _loads_in_processes(session: Session, recording: int) -> bool:
 def _share_during(busy: Union, loading: Union) -> float:
     inside = int(overlap(busy, loading.start_ns, loading.end_ns).sum())
     return inside / max(loading.length_ns, 1)
-
-
-def _union_of(calls: pd.DataFrame) -> Union:
-    start = calls["ts_ns"].to_numpy(np.int64)
-    return union(start, start + calls["dur_ns"].to_numpy(np.int64))

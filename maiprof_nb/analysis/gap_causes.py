@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from maiprof_nb.analysis._call_sites import is_user_code
-from maiprof_nb.analysis._intervals import Union, minus, overlap, union
+from maiprof_nb.analysis._intervals import Union, minus, overlap, union, union_of
 from maiprof_nb.analysis._nesting import parents
 from maiprof_nb.analysis._remember import remembered
 from maiprof_nb.analysis.device_activity import gaps
@@ -281,8 +281,8 @@ def _partition(rows: pd.DataFrame) -> dict[int, Union]:
     taken = union(np.empty(0, np.int64), np.empty(0, np.int64))
     named = [code for code in range(len(CAUSES)) if code not in (_FRAMEWORK, _PYTHON, _LAUNCHED)]
     for code in (*named, _FRAMEWORK, _PYTHON):
-        mine = _union_of(rows[rows["cause"] == code])
-        left = _union_of(rows[(rows["cause"] != code) & (rows["around"] == code)])
+        mine = union_of(rows[rows["cause"] == code])
+        left = union_of(rows[(rows["cause"] != code) & (rows["around"] == code)])
         parts[code] = minus(minus(mine, left), taken)
         taken = union(
             np.concatenate((taken.start_ns, parts[code].start_ns)),
@@ -291,14 +291,9 @@ def _partition(rows: pd.DataFrame) -> dict[int, Union]:
     return parts
 
 
-def _union_of(calls: pd.DataFrame) -> Union:
-    start = calls["ts_ns"].to_numpy(np.int64)
-    return union(start, start + calls["dur_ns"].to_numpy(np.int64))
-
-
 def _began_waiting(rows: pd.DataFrame, start: Ints) -> npt.NDArray[np.bool_]:
     """Whether the thread was in a wait for the device when each gap began."""
-    waits = _union_of(rows[rows["cause"] == _SYNCHRONISATION])
+    waits = union_of(rows[rows["cause"] == _SYNCHRONISATION])
     index = np.searchsorted(waits.start_ns, start, side="right") - 1
     if len(waits.start_ns) == 0:
         return np.zeros(len(start), dtype=bool)

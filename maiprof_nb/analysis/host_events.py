@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pandas as pd
 
-from maiprof_nb.analysis._intervals import Union, overlap, union
+from maiprof_nb.analysis._intervals import overlap, union_of
 from maiprof_nb.analysis._nesting import parents
 from maiprof_nb.analysis.device_activity import gaps
 from maiprof_nb.analysis.steps import figure_window
@@ -66,7 +66,7 @@ def time_in_gaps(session: Session, events: pd.DataFrame) -> pd.DataFrame:
     found = gaps(session)
     rows = []
     for (recording, device), mine in found.groupby(["recording", "device"], dropna=False):
-        busy = _union_of(events[events["recording"] == recording])
+        busy = union_of(events[events["recording"] == recording])
         start = mine["ts_ns"].to_numpy(np.int64)
         inside = overlap(busy, start, start + mine["dur_ns"].to_numpy(np.int64))
         rows.append(
@@ -79,8 +79,3 @@ def time_in_gaps(session: Session, events: pd.DataFrame) -> pd.DataFrame:
         )
     made = pd.DataFrame(rows, columns=["recording", "rank", "device", "in_gaps_ns"])
     return made.sort_values("in_gaps_ns", ascending=False, ignore_index=True)
-
-
-def _union_of(events: pd.DataFrame) -> Union:
-    start = events["ts_ns"].to_numpy(np.int64)
-    return union(start, start + events["dur_ns"].to_numpy(np.int64))

@@ -7,11 +7,11 @@ import numpy.typing as npt
 import pandas as pd
 
 from maiprof_nb.analysis._by_step import step_rows
-from maiprof_nb.analysis._intervals import Union, minus, overlap, union
+from maiprof_nb.analysis._intervals import Union, merged, minus, overlap, union
 from maiprof_nb.analysis._memory_log import HOST, memory_devices, memory_log
 from maiprof_nb.analysis._remember import remembered
 from maiprof_nb.analysis.device_activity import activities
-from maiprof_nb.analysis.phases import PHASES, _work_with_phase, phase_calls
+from maiprof_nb.analysis.phases import PHASES, phase_calls, phase_time, work_with_phase
 from maiprof_nb.analysis.steps import steps
 from maiprof_nb.errors import NotAnswerableError
 from maiprof_nb.session import Session
@@ -85,8 +85,8 @@ def _pieces(session: Session, recording: int) -> list[Union]:
     # while the loop's thread is in no phase of a name, autograd's may be
     order = [*((main, code) for code in named), *((others, code) for code in named)]
     for threads, code in [*order, (main, _OTHER), (others, _OTHER)]:
-        part = minus(_own_time(threads, code), taken)
-        found[code], taken = _joined(found[code], part), _joined(taken, part)
+        part = minus(phase_time(threads, code), taken)
+        found[code], taken = merged([found[code], part]), merged([taken, part])
     return found
 
 
@@ -99,28 +99,6 @@ def _without_marks(session: Session, calls: pd.DataFrame) -> pd.DataFrame:
         marks, on=["recording", "event"], how="left", indicator="of"
     )
     return calls[(at["of"] == "left_only").to_numpy()]
-
-
-def _own_time(calls: pd.DataFrame, code: int) -> Union:
-    """Time in a phase, without calls of another phase inside, on any of the threads."""
-    found = union(np.empty(0, np.int64), np.empty(0, np.int64))
-    for _, rows in calls.groupby(_KEY, observed=True):
-        within = _union_of(rows[rows["phase"] == code])
-        left = _union_of(rows[(rows["phase"] != code) & (rows["caller_phase"] == code)])
-        found = _joined(found, minus(within, left))
-    return found
-
-
-def _joined(one: Union, other: Union) -> Union:
-    return union(
-        np.concatenate((one.start_ns, other.start_ns)),
-        np.concatenate((one.end_ns, other.end_ns)),
-    )
-
-
-def _union_of(calls: pd.DataFrame) -> Union:
-    start = calls["ts_ns"].to_numpy(np.int64)
-    return union(start, start + calls["dur_ns"].to_numpy(np.int64))
 
 
 def _host(marks: pd.DataFrame, pieces: dict[int, list[Union]]) -> Ints:
@@ -139,7 +117,7 @@ def _launched(session: Session, marks: pd.DataFrame) -> tuple[Ints, Ints, Ints]:
     """Duration, number and exposed communication of device work, by step and phase."""
     shape = (len(marks), len(_ROWS))
     device, count, exposed = (np.zeros(shape, dtype=np.int64) for _ in range(3))
-    work = _work_with_phase(session, phase_calls(session))
+    work = work_with_phase(session, phase_calls(session))
     if work.empty:
         return device, count, exposed
     launches = session.table("launches")

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from maiprof_nb.analysis._intervals import Union, clip, minus, union
+from maiprof_nb.analysis._intervals import Union, clip, merged, minus, union_of
 from maiprof_nb.analysis._nesting import parents
 from maiprof_nb.analysis._remember import remembered
 from maiprof_nb.analysis.steps import figure_window
@@ -143,14 +143,14 @@ def phases(session: Session) -> pd.DataFrame:
     """
     window = figure_window(session).window
     calls = phase_calls(session)
-    loop = _threads_of_the_loop(calls)
-    work = _work_with_phase(session, calls)
+    loop = threads_of_the_loop(calls)
+    work = work_with_phase(session, calls)
     inside = (work["ts_ns"] < window.end_ns) & (work["ts_ns"] + work["dur_ns"] > window.start_ns)
     work = work[inside]
     rows = []
     for code, name in enumerate(PHASES):
         launched = work[work["phase"] == code]
-        host = _host_time(loop, code, window.start_ns, window.end_ns)
+        host = clip(phase_time(loop, code), window.start_ns, window.end_ns).length_ns
         rows.append(
             {
                 "phase": name,
@@ -166,34 +166,26 @@ def phases(session: Session) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def _threads_of_the_loop(calls: pd.DataFrame) -> pd.DataFrame:
+def threads_of_the_loop(calls: pd.DataFrame) -> pd.DataFrame:
     """Calls of the threads that do the framework's work."""
     thread = ["recording", "pid", "tid"]
     working = calls[calls["kind"] != "python_calls"][thread].drop_duplicates()
     return calls.merge(working, on=thread)
 
 
-def _host_time(calls: pd.DataFrame, code: int, start_ns: int, end_ns: int) -> int:
-    """Time with any thread in a phase, without calls of another phase inside on that thread."""
-    parts = []
-    for _, rows in calls.groupby(["recording", "pid", "tid"], observed=True):
-        within = _union_of(rows[rows["phase"] == code])
-        left = _union_of(rows[(rows["phase"] != code) & (rows["caller_phase"] == code)])
-        parts.append(clip(minus(within, left), start_ns, end_ns))
-    if not parts:
-        return 0
-    return union(
-        np.concatenate([part.start_ns for part in parts]),
-        np.concatenate([part.end_ns for part in parts]),
-    ).length_ns
+def phase_time(calls: pd.DataFrame, code: int) -> Union:
+    """When any thread is in a phase, without calls of another phase inside on that thread."""
+    parts = [
+        minus(
+            union_of(rows[rows["phase"] == code]),
+            union_of(rows[(rows["phase"] != code) & (rows["caller_phase"] == code)]),
+        )
+        for _, rows in calls.groupby(["recording", "pid", "tid"], observed=True)
+    ]
+    return merged(parts)
 
 
-def _union_of(calls: pd.DataFrame) -> Union:
-    start = calls["ts_ns"].to_numpy(np.int64)
-    return union(start, start + calls["dur_ns"].to_numpy(np.int64))
-
-
-def _work_with_phase(session: Session, calls: pd.DataFrame) -> pd.DataFrame:
+def work_with_phase(session: Session, calls: pd.DataFrame) -> pd.DataFrame:
     """Device work with the phase of its launch; where that is unknown, of its operator."""
     work = session.table("kernels")[["recording", "ts_ns", "dur_ns", "correlation", "external_id"]]
     by_event = calls[["recording", "event", "phase"]]

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from maiprof_nb.analysis._host_calls import host_calls, lanes
-from maiprof_nb.analysis._intervals import Union, intersect, overlap, union
+from maiprof_nb.analysis._intervals import Union, intersect, overlap, union_of
 from maiprof_nb.analysis._nesting import parents
 from maiprof_nb.analysis.device_activity import activities, gaps
 from maiprof_nb.session import Session
@@ -72,17 +72,10 @@ def all_idle(session: Session) -> Union:
         If no device work was recorded.
     """
     found = gaps(session)
-    by_device = [
-        _union_of(rows) for _, rows in found.groupby(["recording", "device"], dropna=False)
-    ]
+    by_device = [union_of(rows) for _, rows in found.groupby(["recording", "device"], dropna=False)]
     if len(by_device) < len(activities(session)):
-        return _union_of(found.head(0))
+        return union_of(found.head(0))
     return reduce(intersect, by_device)
-
-
-def _union_of(rows: pd.DataFrame) -> Union:
-    start = rows["ts_ns"].to_numpy(np.int64)
-    return union(start, start + rows["dur_ns"].to_numpy(np.int64))
 
 
 def _grouped(calls: pd.DataFrame, idle_ns: int) -> pd.DataFrame:

@@ -8,12 +8,12 @@ import pandas as pd
 
 from maiprof_nb.analysis._by_step import step_rows, sums_by_step
 from maiprof_nb.analysis._call_sites import is_user_code, nearest
-from maiprof_nb.analysis._intervals import Union, minus, overlap, union
+from maiprof_nb.analysis._intervals import overlap
 from maiprof_nb.analysis._outliers import FAR_IN_SIGMA, FAR_SHARE, SIGMA_OF_MAD
 from maiprof_nb.analysis._remember import remembered
 from maiprof_nb.analysis.gap_causes import CAUSES, gap_causes
 from maiprof_nb.analysis.operator_ranking import calls_with_python
-from maiprof_nb.analysis.phases import PHASES, phase_calls
+from maiprof_nb.analysis.phases import PHASES, phase_calls, phase_time
 from maiprof_nb.analysis.steps import figure_window, steps
 from maiprof_nb.errors import NotAnswerableError
 from maiprof_nb.session import Session
@@ -103,15 +103,8 @@ def host_time_by_step(session: Session, marks: pd.DataFrame) -> pd.DataFrame:
         start = marks["ts_ns"].to_numpy(np.int64)[mine]
         end = start + marks["dur_ns"].to_numpy(np.int64)[mine]
         for code in range(len(PHASES)):
-            within = _union_of(rows[rows["phase"] == code])
-            left = _union_of(rows[(rows["phase"] != code) & (rows["caller_phase"] == code)])
-            spent[mine, code] = overlap(minus(within, left), start, end)
+            spent[mine, code] = overlap(phase_time(rows, code), start, end)
     return pd.DataFrame(spent, index=marks.index, columns=list(PHASES))
-
-
-def _union_of(calls: pd.DataFrame) -> Union:
-    start = calls["ts_ns"].to_numpy(np.int64)
-    return union(start, start + calls["dur_ns"].to_numpy(np.int64))
 
 
 def _gap_time_by_step(session: Session, marks: pd.DataFrame) -> pd.DataFrame:

@@ -20,9 +20,12 @@ def open_dashboard(page: Page, server: Server, **query: str) -> None:
 
 
 def wait_until_drawn(page: Page) -> None:
-    """Plot, table and, where there is any, memory."""
+    """Plot, table and, where there is any, memory; every rule has answered."""
     expect(page.locator(".maiprof-curves .main-svg").first).to_be_visible(timeout=60_000)
     expect(rows(page).first).to_be_visible()
+    page.wait_for_function(
+        "() => document.querySelector('.mp-findings')?.dataset.waiting === '0'", timeout=60_000
+    )
     page.wait_for_function(
         "() => { const m = document.querySelector('.mp-memory');"
         " return !m || Number(m.dataset.painted ?? 0) > 0 || m.querySelector('.mp-empty p'); }"

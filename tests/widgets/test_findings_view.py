@@ -48,7 +48,7 @@ def test_the_cards_are_what_diagnose_says_in_its_order(
 def test_a_card_says_cost_change_and_gain(shown: FindingsView) -> None:
     card = next(card for card in shown.cards if card["rule"] == "input-bound")
     assert card["severity"] == "high"
-    assert card["cost"] == "627 ms a step, 65.0 % of the time"  # 30.1 s of 46.3 s in 48 steps
+    assert card["cost"] == "Costs 627 ms a step, 65.0 % of the time"  # 30.1 s of 46.3 s in 48 steps
     assert card["change"] == "1 line"
 
 
@@ -104,6 +104,10 @@ def test_text_of_a_file_stays_text_and_short(before: Session) -> None:
         (
             {"floor_ns": -5_000, "expected_ns": 10_000, "ceiling_ns": 20_000, "per": "step"},
             "10.0 µs a step expected, at least \N{MINUS SIGN}5.00 µs, at most 20.0 µs",
+        ),
+        (
+            {"floor_ns": -9_000, "expected_ns": -5_000, "ceiling_ns": 2_000, "per": "step"},
+            "none expected a step, at most 2.00 µs",
         ),
         (
             {"floor_ns": -9, "expected_ns": -5, "ceiling_ns": 0, "per": "step"},

@@ -27,7 +27,7 @@ def gap_rows(found: pd.DataFrame, column: str, count: int = 10) -> list[dict[str
             "ts_ns": int(row["ts_ns"]),
             "dur_ns": int(row["dur_ns"]),
             column: int(row[column]),
-            "line": row["line"],
+            "line": row["user_line"] if row["user_line"] is not None else row["line"],
         }
         for row in found.nlargest(count, column).to_dict("records")
         if row[column] > 0

@@ -33,7 +33,7 @@ def ask(session: Session) -> Answer:
                 "ts_ns": int(row.ts_ns),
                 "dur_ns": int(row.dur_ns),
                 "input_ns": int(row.input_ns),
-                "line": row.line,
+                "line": row.user_line if row.user_line is not None else row.line,
             }
             for row in longest.itertuples()
         ],

@@ -48,7 +48,7 @@ function render({ model, el }) {
     head.append(element("span", "mp-severity", WORDS[card.severity] ?? ""),
       element("strong", "", card.title));
     made.append(head);
-    if (card.cost) made.append(element("div", "mp-cost", `Costs ${card.cost}`));
+    if (card.cost) made.append(element("div", "mp-cost", card.cost));
     if (card.advice) {
       const change = card.change ? ` (size of the change: ${card.change})` : "";
       made.append(line("To try:", card.advice + change));
@@ -112,6 +112,9 @@ function render({ model, el }) {
     const found = all.filter((card) => card.outcome === "found");
     headline.textContent = model.get("headline");
     aside.textContent = model.get("aside");
+    const waiting = model.get("waiting") > 0;
+    // room is kept meanwhile, so that what lies beneath does not move with every answer
+    root.classList.toggle("mp-waiting", waiting && model.get("compact"));
     const first = model.get("compact") ? found.slice(0, FIRST) : found;
     const rest = found.slice(first.length);
     cards.replaceChildren(...first.map(cardOf));

@@ -114,7 +114,9 @@ def _cost(finding: Finding) -> str:
         parts.append(f"{units.percent(finding.share)} of the time")
     if finding.size_bytes is not None:
         parts.append(units.size(finding.size_bytes))
-    return ", ".join(parts)
+    if not parts:
+        return ""
+    return ("Costs " if finding.cost_ns is not None else "About ") + ", ".join(parts)
 
 
 def _gain(gain: Mapping[str, Any] | None) -> str:
@@ -127,6 +129,8 @@ def _gain(gain: Mapping[str, Any] | None) -> str:
     per = f" a {gain['per']}" if gain.get("per") == "step" else ""
     if ceiling <= 0:
         return "none, by replaying this recording without the cost"
+    if expected <= 0:
+        return f"none expected{per}, at most {_signed(ceiling)}"
     share = gain.get("expected_share")
     of = f" ({units.percent(float(share))})" if share is not None else ""
     return (

@@ -58,6 +58,7 @@ def _kinds(session: Session) -> str:
             ("trace", "trace"),
             ("snapshot", "memory snapshot"),
             ("metrics", "metrics file"),
+            ("stacks", "file of sampled stacks"),
         )
         if kind in kinds
     ]

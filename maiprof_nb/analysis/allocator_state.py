@@ -1,0 +1,185 @@
+"""How the memory taken from a device was cut into blocks at any moment."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from maiprof_nb.analysis._allocator_history import AllocatorHistory, Ints, allocator_history
+from maiprof_nb.analysis._memory_log import MemoryDevice
+from maiprof_nb.errors import NotAnswerableError, UsageError
+from maiprof_nb.session import Session
+
+COLUMNS = (
+    "segment_address", "segment_bytes", "stream", "pool", "pool_id", "expandable", "address",
+    "size_bytes", "requested_bytes", "state", "stack",
+)  # fmt: skip
+
+
+def allocator_state(
+    session: Session, ts_ns: int, device: MemoryDevice | None = None
+) -> pd.DataFrame:
+    """Every segment and its blocks at one moment, in address order.
+
+    Parameters
+    ----------
+    session : Session
+        What was recorded.
+    ts_ns : int
+        The moment, in ns of the session (the event's number for a log without times); after
+        all events of that very time stamp.
+    device : MemoryDevice, optional
+        One of `memory_devices` that is a snapshot's; the first of them by default.
+
+    Returns
+    -------
+    DataFrame
+        One row a block: ``segment_address, segment_bytes, stream, pool, pool_id, expandable,
+        address, size_bytes, requested_bytes, state, stack``. ``state`` is ``allocated``,
+        ``pending_free`` (its free waits for a stream) or ``inactive``; inactive blocks have
+        neither requested bytes nor a stack. Sizes are in bytes. The blocks of a segment tile
+        it. Parts of an expandable segment that are not mapped are no rows.
+
+    Raises
+    ------
+    NotAnswerableError
+        If there is no snapshot, or its log does not fit its segments.
+    UsageError
+        If the moment lies outside the log.
+
+    Notes
+    -----
+    Sizes of large blocks that were made and freed before anything lay behind them within 1 MiB
+    are as rounded by the allocator's rules, the least they can have had. The pool of a segment
+    that was gone at the end is taken to be the default one.
+    """
+    history = allocator_history(session, device)
+    first, last = int(history.ts_ns[0]), int(history.ts_ns[-1])
+    if history.last_state and not first <= ts_ns <= last:
+        raise UsageError(
+            f"{ts_ns} ns lies outside the memory log", remedy=f"It covers {first} to {last} ns"
+        )
+    return state_of(history, history.state_at(ts_ns))
+
+
+def state_of(history: AllocatorHistory, state: int) -> pd.DataFrame:
+    """As `allocator_state`, for state ``k`` of a history: after ``k`` events of its log."""
+    segments = living_segments(history, state)
+    blocks = _at(history.blocks, state)
+    begin, end = _ends(segments)
+    start, stop = _ends(blocks)
+    gap_from, gap_to = gaps(begin, end, start, stop)
+    hole = gap_to > gap_from
+    address = np.concatenate([start, gap_from[hole]])
+    order = np.argsort(address, kind="stable")
+    holes = int(hole.sum())
+    segment = (np.searchsorted(begin, address, side="right") - 1)[order]
+    waits = blocks["pending_state"].to_numpy(np.int64) <= state
+    states = np.where(waits, "pending_free", "allocated").astype(object)
+    found = {
+        "segment_address": begin[segment],
+        "segment_bytes": (end - begin)[segment],
+        "address": address[order],
+        "size_bytes": np.concatenate([stop - start, (gap_to - gap_from)[hole]])[order],
+        "requested_bytes": _padded(blocks["requested_bytes"], holes)[order],
+        "state": np.concatenate([states, np.full(holes, "inactive", object)])[order],
+        "stack": _padded(blocks["stack"], holes)[order],
+    }
+    for column in ("stream", "pool", "pool_id", "expandable"):
+        found[column] = segments[column].to_numpy()[segment]
+    return pd.DataFrame({column: found[column] for column in COLUMNS})
+
+
+def living_segments(history: AllocatorHistory, state: int) -> pd.DataFrame:
+    """The segments of one state in address order; mapped steps that touch are one segment."""
+    found = _at(history.segments, state)
+    if not found["expandable"].any():
+        return found
+    end = found["address"] + found["size_bytes"]
+    kind = ["stream", "pool", "pool_id", "expandable"]
+    new = (found[kind] != found[kind].shift()).any(axis=1) | found["address"].ne(end.shift())
+    new |= ~found["expandable"]
+    named = dict.fromkeys(["address", *kind], "first") | {"size_bytes": "sum"}
+    return found.groupby(new.cumsum()).agg(named).reset_index(drop=True)
+
+
+@dataclass(frozen=True, slots=True)
+class FreeBlocks:
+    """The inactive blocks of one state in address order, an array each."""
+
+    address: Ints
+    size_bytes: Ints
+    segment_address: Ints
+    segment_bytes: Ints
+    small: npt.NDArray[np.bool_]
+    expandable: npt.NDArray[np.bool_]
+
+
+def free_blocks(history: AllocatorHistory, state: int) -> FreeBlocks:
+    """The inactive rows of `state_of`, in less time."""
+    segments = history.segments
+    living = np.flatnonzero(_lives_at(segments, state))
+    if segments["expandable"].to_numpy(bool)[living].any():
+        segments = living_segments(history, state)
+        living = np.arange(len(segments))
+    begin, size = (segments[name].to_numpy(np.int64)[living] for name in ("address", "size_bytes"))
+    used = np.flatnonzero(_lives_at(history.blocks, state))
+    start = history.blocks["address"].to_numpy(np.int64)[used]
+    stop = start + history.blocks["size_bytes"].to_numpy(np.int64)[used]
+    gap_from, gap_to = gaps(begin, begin + size, start, stop)
+    hole = np.flatnonzero(gap_to > gap_from)
+    segment = np.searchsorted(begin, gap_from[hole], side="right") - 1
+    row = living[segment]
+    return FreeBlocks(
+        address=gap_from[hole],
+        size_bytes=(gap_to - gap_from)[hole],
+        segment_address=begin[segment],
+        segment_bytes=size[segment],
+        small=segments["pool"].to_numpy(object)[row] == "small",
+        expandable=segments["expandable"].to_numpy(bool)[row],
+    )
+
+
+def gaps(begin: Ints, end: Ints, start: Ints, stop: Ints) -> tuple[Ints, Ints]:
+    """Between segments' begins and ends, what the blocks leave: from and to.
+
+    Every stretch that is no block's runs from a segment's begin or a block's end to a block's
+    start or a segment's end; sorted, the two lists pair off.
+
+    Raises
+    ------
+    NotAnswerableError
+        If blocks lie outside of segments or overlap.
+    """
+    gap_from = np.sort(np.concatenate([begin, stop]))
+    gap_to = np.sort(np.concatenate([start, end]))
+    owner = np.searchsorted(begin, start, side="right") - 1
+    outside = (owner < 0) | (stop > end[owner]) if len(end) else np.ones(len(start), bool)
+    if outside.any() or (gap_to < gap_from).any():
+        raise NotAnswerableError(
+            "the log does not fit the segments: blocks lie outside of them or overlap",
+            remedy="Record with all actions, and dump right after what is to be seen",
+        )
+    return gap_from, gap_to
+
+
+def _ends(lives: pd.DataFrame) -> tuple[Ints, Ints]:
+    begin = lives["address"].to_numpy(np.int64)
+    return begin, begin + lives["size_bytes"].to_numpy(np.int64)
+
+
+def _lives_at(lives: pd.DataFrame, state: int) -> npt.NDArray[np.bool_]:
+    first, end = lives["first_state"].to_numpy(), lives["end_state"].to_numpy()
+    return np.asarray((first <= state) & (state < end), dtype=bool)
+
+
+def _at(lives: pd.DataFrame, state: int) -> pd.DataFrame:
+    return lives[_lives_at(lives, state)].reset_index(drop=True)
+
+
+def _padded(values: pd.Series[Any], holes: int) -> Any:
+    return pd.array([*values.astype("Int64").array, *[pd.NA] * holes], dtype="Int64")

@@ -1,0 +1,177 @@
+"""Memory that is reserved and not usable, over time, and who is in its way."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from maiprof_nb.allocator import (
+    LARGE_SEGMENT,
+    SMALL_REQUEST_LIMIT,
+    SMALL_SEGMENT,
+    largest_request,
+)
+from maiprof_nb.analysis._allocator_history import AllocatorHistory, allocator_history
+from maiprof_nb.analysis._allocator_replay import allocated_in_states, reserved_in_states
+from maiprof_nb.analysis._memory_log import MemoryDevice
+from maiprof_nb.analysis.allocator_state import FreeBlocks, allocator_state, free_blocks
+from maiprof_nb.errors import UsageError
+from maiprof_nb.session import Session
+
+_NO_STACK = -1
+
+
+def fragmentation(
+    session: Session,
+    device: MemoryDevice | None = None,
+    *,
+    points: int = 300,
+    device_bytes: int | None = None,
+) -> pd.DataFrame:
+    """How much of what is reserved lies idle, and in how large pieces, over time.
+
+    Parameters
+    ----------
+    session : Session
+        What was recorded.
+    device : MemoryDevice, optional
+        One of `memory_devices` that is a snapshot's; the first of them by default.
+    points : int
+        At most so many moments, evenly over the log's events; the first and last, and those
+        with most reserved and with most of it unused, are always among them.
+    device_bytes : int, optional
+        What the device can give PyTorch in all; without it nothing beyond what is reserved
+        counts as available, so that ``fits_after_release_bytes`` is a lower bound.
+
+    Returns
+    -------
+    DataFrame
+        ``state, ts_ns, reserved_bytes, allocated_bytes, unused_bytes, largest_free_bytes,
+        fragmentation, fits_bytes, fits_after_release_bytes``. ``state`` counts the events of
+        the log before the moment. Allocated includes blocks that wait to be freed.
+        ``fragmentation`` = 1 - largest free block / all free blocks; missing where none is
+        free. ``fits_bytes``: the largest single request that a free block holds, on the stream
+        and in the pool of that block. ``fits_after_release_bytes``: the same once all wholly
+        free segments went back to the device, or without that, whichever is more.
+
+    Raises
+    ------
+    NotAnswerableError
+        If there is no snapshot, or its log does not fit its segments.
+    UsageError
+        If fewer than 4 points are asked for.
+    """
+    if points < 4:
+        raise UsageError(f"{points} points are too few", remedy="Ask for at least 4")
+    history = allocator_history(session, device)
+    reserved, allocated = reserved_in_states(history), allocated_in_states(history)
+    always = [0, history.last_state, reserved.argmax(), (reserved - allocated).argmax()]
+    evenly = np.linspace(0, history.last_state, points - len(always) + 2).astype(np.int64)
+    states = np.unique(np.concatenate([evenly, always])).astype(np.int64)
+    rows = [_free_at(history, int(state), int(reserved[state]), device_bytes) for state in states]
+    largest, fits, after = np.array(rows, dtype=np.int64).T
+    unused = reserved[states] - allocated[states]
+    share = np.divide(largest, unused, out=np.full(len(states), np.nan), where=unused > 0)
+    return pd.DataFrame(
+        {
+            "state": states,
+            "ts_ns": history.ts_ns[states],
+            "reserved_bytes": reserved[states],
+            "allocated_bytes": allocated[states],
+            "unused_bytes": unused,
+            "largest_free_bytes": largest,
+            "fragmentation": 1 - share,
+            "fits_bytes": fits,
+            "fits_after_release_bytes": after,
+        }
+    )
+
+
+def holes(session: Session, ts_ns: int, device: MemoryDevice | None = None) -> pd.DataFrame:
+    """Which stacks keep free memory from going back to the device, at one moment.
+
+    Parameters
+    ----------
+    session : Session
+        What was recorded.
+    ts_ns : int
+        The moment, in ns of the session.
+    device : MemoryDevice, optional
+        One of `memory_devices` that is a snapshot's; the first of them by default.
+
+    Returns
+    -------
+    DataFrame
+        ``stack, label, held_bytes, blocks, block_bytes``, most held first. A hole counts half
+        for each of the blocks beside it, wholly if there is one only; so ``held_bytes`` add up
+        to all free bytes of segments that are in part in use. Segments that are wholly free
+        are held by nobody and not counted. ``blocks`` and ``block_bytes`` are the blocks
+        beside holes. ``stack`` is missing for blocks without a recorded stack.
+
+    Raises
+    ------
+    NotAnswerableError
+        If there is no snapshot, or its log does not fit its segments.
+    UsageError
+        If the moment lies outside the log.
+    """
+    history = allocator_history(session, device)
+    labels = session.recordings[history.device.recording].table("stacks")
+    return holes_in(allocator_state(session, ts_ns, device), labels)
+
+
+def holes_in(state: pd.DataFrame, stacks: pd.DataFrame) -> pd.DataFrame:
+    """As `holes`, of a state and the names of its stacks."""
+    segment = state["segment_address"].to_numpy(np.int64)
+    size = state["size_bytes"].to_numpy(np.int64)
+    hole = state["state"].eq("inactive").to_numpy(bool)
+    same = np.diff(segment, prepend=-1) == 0 if len(segment) else hole
+    before = same
+    after = np.concatenate([same[1:], [False]])[: len(segment)]
+    sides = before.astype(np.int64) + after
+    part = np.where(hole & (sides > 0), size / np.maximum(sides, 1), 0.0)
+    # neighbouring holes are merged, so whatever lies beside a hole is in use
+    held = np.zeros(len(segment))
+    held[:-1] += np.where(after[:-1], part[1:], 0.0)
+    held[1:] += np.where(before[1:], part[:-1], 0.0)
+    rows = np.flatnonzero(held > 0)
+    beside = pd.DataFrame(
+        {
+            "stack": state["stack"].iloc[rows].fillna(_NO_STACK).to_numpy(np.int64),
+            "held_bytes": held[rows],
+            "block_bytes": size[rows],
+        }
+    )
+    found = beside.groupby("stack").agg(
+        held_bytes=("held_bytes", "sum"),
+        blocks=("block_bytes", "size"),
+        block_bytes=("block_bytes", "sum"),
+    )
+    found = found.sort_values("held_bytes", ascending=False, kind="stable").reset_index()
+    label = stacks.set_index("stack")["label"].astype(object)
+    found.insert(1, "label", found["stack"].map(label).fillna("no stack recorded").astype(object))
+    found["held_bytes"] = found["held_bytes"].astype("int64")
+    found["stack"] = found["stack"].astype("Int64").mask(found["stack"].eq(_NO_STACK))
+    return found
+
+
+def _free_at(
+    history: AllocatorHistory, state: int, reserved_bytes: int, device_bytes: int | None
+) -> tuple[int, int, int]:
+    """Largest free block, largest request that fits, the same after a release."""
+    free = free_blocks(history, state)
+    size = free.size_bytes
+    fits = int(np.where(free.small, np.minimum(size, SMALL_REQUEST_LIMIT), size).max(initial=0))
+    left = 0 if device_bytes is None else max(device_bytes - reserved_bytes, 0)
+    released = int(_returnable(free).sum()) + left
+    return int(size.max(initial=0)), fits, max(fits, largest_request(released))
+
+
+def _returnable(free: FreeBlocks) -> npt.NDArray[np.int64]:
+    """Bytes of each free block that could go back: whole segments, or whole steps of one."""
+    offset = free.address - free.segment_address
+    step = np.where(free.small, SMALL_SEGMENT, LARGE_SEGMENT)
+    steps = np.maximum((offset + free.size_bytes) // step * step - -(-offset // step) * step, 0)
+    whole = np.where(free.size_bytes == free.segment_bytes, free.segment_bytes, 0)
+    return np.where(free.expandable, steps, whole).astype(np.int64)

@@ -1,0 +1,68 @@
+"""Rows of evidence the rules on memory share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+from maiprof_nb import units
+from maiprof_nb.analysis.active_memory import MemoryLog
+from maiprof_nb.analysis.held_memory import HeldMemory
+from maiprof_nb.session import Session
+
+_NO_STACK = "no stack recorded"
+NO_SNAPSHOT = (
+    "No memory snapshot was loaded. Call torch.cuda.memory._record_memory_history() at the start "
+    "and torch.cuda.memory._dump_snapshot() at the end."
+)
+
+
+def live_rows(log: MemoryLog, state: int, count: int = 5) -> list[dict[str, Any]]:
+    """Who holds most in one state of a log, as rows of `allocations`."""
+    lives = log.allocations
+    living = lives[(lives["first_state"] <= state) & (lives["end_state"] > state)]
+    by_stack = living.groupby("stack", dropna=False).agg(
+        allocation=("allocation", "min"), size_bytes=("size_bytes", "sum"), blocks=("stack", "size")
+    )
+    label = log.stacks.set_index("stack")["label"].astype(object).to_dict()
+    return [
+        {
+            "table": "allocations",
+            "recording": log.device.recording,
+            "device": log.device.device,
+            "allocation": int(row["allocation"]),
+            "line": _NO_STACK if pd.isna(row["stack"]) else str(label[int(row["stack"])]),
+            "size_bytes": int(row["size_bytes"]),
+            "blocks": int(row["blocks"]),
+        }
+        for row in by_stack.reset_index().nlargest(count, "size_bytes").to_dict("records")
+    ]
+
+
+def segment_rows(log: MemoryLog, held: HeldMemory, count: int = 5) -> list[dict[str, Any]]:
+    """The segments with most stranded bytes."""
+    return [
+        {
+            "table": "segments",
+            "recording": log.device.recording,
+            "device": log.device.device,
+            "segment": int(row["segment"]),
+            "size_bytes": int(row["size_bytes"]),
+            "stranded_bytes": int(row["stranded_bytes"]),
+            "blocks": int(row["blocks"]),
+            "line": str(row["stack"]),
+        }
+        for row in held.segments.head(count).to_dict("records")
+    ]
+
+
+def on(session: Session, log: MemoryLog) -> str:
+    """`` on rank 0, GPU 1`` where there is more than one device to speak of."""
+    several = len(session.recordings) > 1 or log.device.device > 0 or log.device.rank is not None
+    return f" on {log.device.label}" if several else ""
+
+
+def size_a_cycle(size_bytes: float) -> str:
+    """Bytes as text, with a sign where they are fewer."""
+    return f"{'-' if size_bytes < 0 else ''}{units.size(abs(size_bytes))}"

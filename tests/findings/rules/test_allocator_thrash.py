@@ -1,0 +1,43 @@
+"""Segments that go and come in steady state."""
+
+from __future__ import annotations
+
+from tests.findings.asking import finding
+from tests.findings.tiny_memory import FORWARD, MIB, Job
+from tests.tiny_traces import kernel, session
+
+RULE = "allocator-thrash"
+
+
+def looping(*sender: str, rounds: int = 12) -> Job:
+    job = Job()
+    job.take(MIB, FORWARD)
+    for _ in range(40):  # the log's first half
+        job.give(job.take(MIB, FORWARD))
+    for _ in range(rounds):
+        job.segment("segment_free", 20 * MIB, *sender)
+        job.segment("segment_alloc", 20 * MIB, FORWARD)
+    return job
+
+
+def test_segments_given_back_by_the_allocator() -> None:
+    found = finding(looping(FORWARD).session(), RULE)
+    assert (found.outcome, found.severity) == ("found", "medium")
+    assert found.size_bytes == 12 * 20 * MIB
+    assert "12 segments (240 MiB) are given back by the allocator itself" in found.title
+    assert "12 taken again" in found.title
+    assert "expandable_segments" in found.advice
+
+
+def test_segments_given_back_by_a_call() -> None:
+    found = finding(looping("empty_cache (/torch/cuda/memory.py:170)").session(), RULE)
+    assert "by empty_cache" in found.title
+    assert found.advice == "Remove torch.cuda.empty_cache() from the loop."
+
+
+def test_one_clean_up_passes() -> None:
+    assert finding(looping(FORWARD, rounds=2).session(), RULE).outcome == "passed"
+
+
+def test_without_a_log_it_does_not_apply() -> None:
+    assert finding(session(kernel(1000, 5)), RULE).outcome == "not-applicable"
