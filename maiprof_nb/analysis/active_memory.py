@@ -191,7 +191,7 @@ def live_in(log: MemoryLog, state: int) -> pd.DataFrame:
     stacks = grouped.index.to_series()
     columns = {
         "stack": stacks.tolist(),
-        "label": stacks.map(label).fillna("no stack recorded").tolist(),
+        "label": stacks.map(label).astype(object).fillna("no stack recorded").tolist(),
         "size_bytes": grouped["sum"].tolist(),
         "blocks": grouped["count"].tolist(),
     }

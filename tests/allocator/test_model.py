@@ -120,6 +120,17 @@ def test_expandable_segments_grow_and_shrink_in_steps():
     assert model.reserved_bytes == 80 * MIB  # fits into 20..30, which stayed
 
 
+def test_the_end_of_what_is_mapped_is_kept_for_large_requests():
+    """20 MiB fit the 21 free at the end better than a hole of 22, but the end can still grow."""
+    model = AllocatorModel(EXPANDABLE)
+    hole = model.place(22 * MIB).address
+    model.place(17 * MIB)
+    end = model.place(21 * MIB).address
+    model.give_up(hole)
+    model.give_up(end)
+    assert model.place(20 * MIB).address == hole
+
+
 @settings(max_examples=60, deadline=None)
 @given(
     st.lists(

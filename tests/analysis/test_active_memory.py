@@ -357,3 +357,12 @@ def test_trace_totals_agree_with_its_pairs_at_every_event(corpus):
     unexplained = log.allocated_bytes - np.cumsum(change)[:states]
     assert set(unexplained) == {4_096_614_400}  # all from before the recording
     assert not log.pairing_guessed
+
+
+def test_a_moment_at_which_no_live_block_has_a_stack(corpus):
+    """The first moment of this log holds only what was there before it, which has no stacks."""
+    path = corpus / "memory" / "cs336-charan" / "memory_snapshot.pickle.gz"
+    session = maiprof_nb.load(path)
+    found = live_at(session, 0)
+    assert set(found["label"]) == {"no stack recorded"}
+    assert found["size_bytes"].sum() > 0
