@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -26,3 +28,15 @@ def corpus() -> Path:
 def samples() -> Path:
     """The recordings the project ships."""
     return REPOSITORY / "sample_traces"
+
+
+@pytest.fixture(autouse=True)
+def no_loop_of_a_browser(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Between its calls Playwright's event loop counts as running, in all tests of its worker."""
+    if request.node.get_closest_marker("browser"):
+        yield
+        return
+    running = asyncio._get_running_loop()
+    asyncio._set_running_loop(None)
+    yield
+    asyncio._set_running_loop(running)

@@ -109,13 +109,12 @@ def test_pictures(
     screenshot: Callable[..., Path],
 ) -> None:  # fmt: skip
     shown = show(IcicleView(before, LinkState()), width=width, scheme=scheme)
-    inked = shown.page.evaluate(
+    shown.page.wait_for_function(  # it is painted with the next frame; the top row fills the width
         """() => { const c = document.querySelector("canvas.mp-canvas");
         const d = c.getContext("2d").getImageData(0, 2, c.width, 14).data;
         let n = 0; for (let i = 3; i < d.length; i += 4) n += d[i] > 0;
-        return n / (d.length / 4); }"""
+        return n / (d.length / 4) > 0.98; }"""
     )
-    assert inked > 0.98  # the top row fills the width
     shown.page.mouse.move(400, 200)
     shown.settle()
     screenshot()
