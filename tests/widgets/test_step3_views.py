@@ -10,7 +10,7 @@ import pytest
 import maiprof_nb
 from maiprof_nb.session import Session
 from maiprof_nb.timebase import NS_PER_S, TimeWindow
-from maiprof_widgets import LinkState, MetricFiguresView, MetricsView, TensorCoresView
+from maiprof_widgets import LinkState, MetricFiguresView, MetricsView, Overview, TensorCoresView
 from maiprof_widgets.views.metrics import BINS
 from tests import tiny_traces as tiny
 from tests.made_tensor_jobs import PLAIN, TENSOR, job
@@ -65,6 +65,15 @@ def test_a_trace_alone_shows_its_own_and_what_sampling_adds(tmp_path: Path) -> N
     assert all("(from the trace)" in title for title in titles(view))
     assert "nvidia-smi" in view.children[-2].value
     assert "maiprof-missing" in view.children[-2].value
+
+
+def test_the_dashboard_folds_what_the_trace_says(tmp_path: Path) -> None:
+    folded = Overview(job(tmp_path, PLAIN, None)).metrics
+    assert folded is not None
+    assert "from the trace" in folded.button.description
+    folded.button.value = True
+    assert isinstance(folded.children[1], MetricsView)
+    assert Overview(tiny.session(tiny.operator("aten::mm", 1000, 5))).metrics is None
 
 
 def test_with_neither_there_is_a_sentence() -> None:
