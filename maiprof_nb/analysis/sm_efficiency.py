@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from maiprof_nb.analysis._levels import levels
 from maiprof_nb.analysis._remember import remembered
 from maiprof_nb.analysis.device_activity import require_activity
 from maiprof_nb.analysis.steps import figure_window
@@ -116,14 +117,12 @@ def _kernels(session: Session) -> pd.DataFrame:
 def _level(work: pd.DataFrame) -> tuple[Ints, Floats]:
     """Moments at which the sum of blocks per SM changes, and the sum from each on."""
     work = work[work["blocks_per_sm"] > 0]
-    start = work["ts_ns"].to_numpy(np.int64)
-    edges = np.concatenate((start, start + work["dur_ns"].to_numpy(np.int64)))
-    blocks = work["blocks_per_sm"].to_numpy(np.float64)
-    at, place = np.unique(edges, return_inverse=True)
-    change = np.bincount(place, np.concatenate((blocks, -blocks)), minlength=len(at))
-    count = np.bincount(place, np.repeat([1, -1], len(blocks)), minlength=len(at)).cumsum()
-    # What is left of adding and taking away fractions is no running kernel.
-    return at, np.where(count > 0.5, change.cumsum(), 0.0)
+    found = levels(
+        work["ts_ns"].to_numpy(np.int64),
+        work["dur_ns"].to_numpy(np.int64),
+        work["blocks_per_sm"].to_numpy(np.float64),
+    )
+    return found.at_ns, found.level
 
 
 def _ratio(part: float, whole: float) -> float:

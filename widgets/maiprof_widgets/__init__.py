@@ -12,11 +12,13 @@ from maiprof_widgets.views.gaps import GapsView
 from maiprof_widgets.views.icicle import IcicleView
 from maiprof_widgets.views.job_states import JobStatesView
 from maiprof_widgets.views.memory import MemoryView
+from maiprof_widgets.views.metric_figures import MetricFiguresView
 from maiprof_widgets.views.metrics import MetricsView
 from maiprof_widgets.views.page import PageView
 from maiprof_widgets.views.phase_steps import PhaseStepsView
 from maiprof_widgets.views.phases import PhasesView
 from maiprof_widgets.views.ranking import RankingView
+from maiprof_widgets.views.tensor_cores import TensorCoresView
 from maiprof_widgets.views.utilisation import UtilisationView
 from maiprof_widgets.views.verdict import VerdictView
 
@@ -28,6 +30,7 @@ __all__ = [
     "JobStatesView",
     "LinkState",
     "MemoryView",
+    "MetricFiguresView",
     "MetricsView",
     "Overview",
     "PageView",
@@ -36,6 +39,7 @@ __all__ = [
     "RankingView",
     "Selection",
     "StartPage",
+    "TensorCoresView",
     "UtilisationView",
     "VerdictView",
     "open_chosen",

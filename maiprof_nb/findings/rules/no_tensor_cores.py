@@ -7,6 +7,7 @@ from maiprof_nb.analysis.matrix_units import tensor_core_devices
 from maiprof_nb.analysis.measured import mean_of
 from maiprof_nb.analysis.steps import figure_window
 from maiprof_nb.analysis.tensor_cores import tensor_cores
+from maiprof_nb.analysis.tensor_cores_measured import NAMES_SAY_MORE, tensor_cores_measured
 from maiprof_nb.findings.rule import Answer, Found, NotApplicable, Passed, Rule, severity_of
 from maiprof_nb.session import Session
 
@@ -17,7 +18,12 @@ ASLEEP = 0.01  # measured tensor-core activity
 
 
 def ask(session: Session) -> Answer:
-    """Kernel time of operators that autocast would run in lower precision, by kernels' names."""
+    """Kernel time of operators that autocast would run in lower precision, by kernels' names.
+
+    Names and measured activity that cannot both be right are found as such, with severity low:
+    tensor-core kernels in 10 % of the window or more and less than 1 % measured, or 2 % measured
+    and at least twice the share of the window that such and undecided kernels fill.
+    """
     found = tensor_cores(session)
     if tensor_core_devices(session) is False:
         return NotApplicable("The devices of this recording have no tensor cores.")
@@ -36,9 +42,11 @@ def ask(session: Session) -> Answer:
             f"The names of {units.percent(untold / matrix)} of the matrix kernels do not say "
             "whether they use tensor cores. Sample DCGM_FI_PROF_PIPE_TENSOR_ACTIVE beside the job."
         )
+    if conflict := _disagreement(session):
+        return conflict
     asleep = used < LOW_SHARE * matrix if measured is None or used else measured < ASLEEP
     if not asleep or matrix < WORTH_SHARE * window:
-        return _disagreement(used / matrix, measured) or Passed(
+        return Passed(
             f"Tensor cores do {units.percent(used / matrix)} of the matrix work, by kernels' "
             f"names{said}."
         )
@@ -58,19 +66,36 @@ def ask(session: Session) -> Answer:
 _PARTS = ("eligible_tensor_core_ns", "eligible_undecided_ns")
 
 
-def _disagreement(by_name: float, measured: float | None) -> Found | None:
+def _disagreement(session: Session) -> Found | None:
     """Names and measurement that cannot both be right."""
-    if measured is None or measured >= ASLEEP or by_name < UNTOLD_SHARE:
+    found = tensor_cores_measured(session)
+    rows = found[found["disagreement"] != ""]
+    if rows.empty:
         return None
+    first = rows.iloc[0]
+    named = first["tensor_core_ns"] / first["window_ns"]
+    asleep = first["disagreement"] == NAMES_SAY_MORE
     return Found(
-        title=f"By name {units.percent(by_name)} of the matrix work is in tensor-core kernels, but "
-        f"their measured activity is {units.percent(measured)}",
+        title=f"By name tensor-core kernels run {units.percent(named)} of the time, but measured "
+        f"tensor-core activity is {units.percent(first['measured_activity'])}",
         severity="low",
-        evidence=[{"table": "tensor_cores", "by_name": by_name, "measured": measured}],
-        advice="The kernels may wait for memory: look at the roofline of the largest products, "
-        "and check that the sampler watched this GPU.",
+        evidence=[
+            {"table": "tensor_cores"} | {str(k): _plain(v) for k, v in row.items()}
+            for row in rows.drop(columns="disagreement").to_dict("records")
+        ],
+        advice=_WAITING if asleep else _UNNAMED,
         change="none",
     )
+
+
+_WAITING = (
+    "The kernels may wait for memory: look at the roofline of the largest products, and check "
+    "that the sampler watched this GPU."
+)
+_UNNAMED = (
+    "Kernels that use tensor cores go by names that say otherwise, or another job shares the "
+    "GPU: believe what was measured, and check that the sampler watched this GPU."
+)
 
 
 def _plain(value: object) -> float | int | None:

@@ -101,13 +101,23 @@ class Overview(ipywidgets.VBox):
 
 
 def _metrics(session: Session, link: LinkState, *, opened: bool) -> FoldedView | None:
-    counters = session.table("counters")
-    if counters.empty:
-        return None
+    if session.table("counters").empty:
+        return _from_the_trace(session, link, opened=opened)
     alone = all(recording.kind == "metrics" for recording in session.recordings)
     return FoldedView(
         "GPU metrics beside the job (sampled)",
         lambda: MetricsView(session, link),
         opened=opened or alone,
         beneath=lambda: TrustLine(session, "metrics"),
+    )
+
+
+def _from_the_trace(session: Session, link: LinkState, *, opened: bool) -> FoldedView | None:
+    if not session.table("kernels")["kind"].isin(["compute", "communication"]).any():
+        return None
+    return FoldedView(
+        "SM efficiency, occupancy and Tensor Cores (from the trace)",
+        lambda: MetricsView(session, link),
+        opened=opened,
+        beneath=lambda: TrustLine(session, "gpu-utilisation"),
     )

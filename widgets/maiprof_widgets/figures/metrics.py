@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
 import pandas as pd
 
 from maiprof_nb.analysis.sampled_quantities import QUANTITIES, sampled
@@ -27,7 +30,11 @@ _TITLES = {  # panels in this order
 }
 
 
-def metric_panels(series: pd.DataFrame, everything: pd.DataFrame) -> list[Panel]:
+def metric_panels(
+    series: pd.DataFrame,
+    everything: pd.DataFrame,
+    beside: Mapping[str, Panel] = MappingProxyType({}),
+) -> list[Panel]:
     """Panels of the counters people ask for.
 
     Parameters
@@ -37,6 +44,8 @@ def metric_panels(series: pd.DataFrame, everything: pd.DataFrame) -> list[Panel]
     everything : DataFrame
         The whole `counters` table: which panels and curves there are does not depend on
         the window.
+    beside : Mapping of str to Panel
+        Panels from elsewhere, each to stand beneath those of a quantity, measured or not.
 
     Notes
     -----
@@ -52,6 +61,8 @@ def metric_panels(series: pd.DataFrame, everything: pd.DataFrame) -> list[Panel]
             made.append(_panel(title, QUANTITIES[quantity].unit, series, mine[fits]))
         for unit, rows in mine[~fits].groupby("unit", observed=True, sort=False):
             made.append(_panel(title, escaping.text(unit), series, rows.assign(scale=1.0)))
+        if quantity in beside:
+            made.append(beside[quantity])
     limits = clock_limits_panel(series, everything)
     return [*made, limits] if limits else made
 

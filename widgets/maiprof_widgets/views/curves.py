@@ -45,7 +45,8 @@ class CurvesView(ipywidgets.VBox):
         self._dark, self._drawn = link.dark, False
         fit = FitView()
         fit.on_msg(self._on_drawn)
-        super().__init__([fit, self.figure, self.status] if panels else [self.status])
+        shown = [fit, self.figure, *self.beneath(), self.status]
+        super().__init__(shown if panels else [self.status])
         self.add_class("maiprof-curves")
         link.observe(self._on_window, "window")
         link.observe(self._on_dark, "dark")
@@ -54,6 +55,10 @@ class CurvesView(ipywidgets.VBox):
     def panels(self, window: TimeWindow) -> list[Panel]:
         """The panels for a window; the same number of curves for every window."""
         raise NotImplementedError
+
+    def beneath(self) -> list[ipywidgets.Widget]:
+        """What stands beneath the panels."""
+        return []
 
     @property
     def shown(self) -> TimeWindow:
