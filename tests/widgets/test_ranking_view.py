@@ -27,7 +27,14 @@ def session() -> Session:
         tiny.launch(1, 1020),
         tiny.operator("aten::relu", 1080, 10),
         tiny.operator("aten::linear", 1150, 7),
-        tiny.kernel(1030, 40, correlation=1, grid=[8, 1, 1], block=[256, 1, 1]),
+        tiny.kernel(
+            1030,
+            40,
+            correlation=1,
+            grid=[8, 1, 1],
+            block=[256, 1, 1],
+            **{"registers per thread": 96},
+        ),
         tiny.memcpy(1100, 5),
     )
 
@@ -68,6 +75,7 @@ def test_everything_recorded_has_a_button_and_its_own_figures(
     assert view.ranking["name"].tolist() == kernel_ranking(session)["name"].tolist()
     assert view.table.df["Share (%)"].tolist() == [88.9, 11.1]  # 40 and 5 of 45 µs
     assert view.table.df["Grid"].tolist() == ["[8, 1, 1]", ""]
+    assert view.table.df["Registers"].tolist() == ["96", ""]  # a copy has none
     assert view.caption.value.startswith("<b>Device work</b>")
     view.what.value = "launches"
     assert view.table.df["Calls"].tolist() == [1]

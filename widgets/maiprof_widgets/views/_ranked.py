@@ -159,9 +159,13 @@ def _kernel_columns(top: pd.DataFrame) -> pd.DataFrame:
     }
     for one, (title, unit, digits) in numbers.items():
         if top[one].notna().any():
-            values = top[one].astype("Float64") / unit
-            columns[title] = values.round(digits).astype("float64")
+            columns[title] = _numbers_or_blank(top[one].astype("Float64") / unit, digits)
     return pd.DataFrame(columns)
+
+
+def _numbers_or_blank(values: pd.Series, digits: int) -> list[str]:
+    """Numbers as text, empty where missing; the table still sorts them as numbers."""
+    return ["" if pd.isna(one) else f"{one:.{digits}f}" for one in values]
 
 
 def _call_words(one: pd.Series) -> str:

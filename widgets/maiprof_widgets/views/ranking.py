@@ -222,4 +222,5 @@ def _toggle(options: list[tuple[str, str]]) -> ipywidgets.ToggleButtons:
 
 def _text_columns(shown: pd.DataFrame) -> int:
     """How many columns from the left hold text."""
-    return sum(not pd.api.types.is_numeric_dtype(dtype) for dtype in shown.dtypes)
+    numeric = [pd.api.types.is_numeric_dtype(dtype) for dtype in shown.dtypes]
+    return numeric.index(True) if True in numeric else len(numeric)
