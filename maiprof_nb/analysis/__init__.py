@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from maiprof_nb.analysis.active_memory import live_at, memory_curve
 from maiprof_nb.analysis.alignment import aligned, estimate_offset
+from maiprof_nb.analysis.call_tree import callees, callers
 from maiprof_nb.analysis.comparison import compare
 from maiprof_nb.analysis.device_activity import breakdown, gaps
 from maiprof_nb.analysis.gap_causes import gap_causes, idle_by_cause
@@ -17,6 +18,7 @@ from maiprof_nb.analysis.phase_steps import phase_steps
 from maiprof_nb.analysis.phases import phases
 from maiprof_nb.analysis.projection import project
 from maiprof_nb.analysis.python_in_gaps import functions_in_gaps
+from maiprof_nb.analysis.python_ranking import python_ranking
 from maiprof_nb.analysis.roofline import roofline
 from maiprof_nb.analysis.sm_efficiency import sm_efficiency
 from maiprof_nb.analysis.step_outliers import step_outliers
@@ -28,6 +30,8 @@ from maiprof_nb.analysis.utilisation import utilisation
 __all__ = [
     "aligned",
     "breakdown",
+    "callees",
+    "callers",
     "compare",
     "estimate_offset",
     "functions_in_gaps",
@@ -46,6 +50,7 @@ __all__ = [
     "phase_steps",
     "phases",
     "project",
+    "python_ranking",
     "roofline",
     "sm_efficiency",
     "step_outliers",

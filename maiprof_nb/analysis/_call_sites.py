@@ -55,5 +55,10 @@ def recorded_line(session: Session, recording: int, event: int) -> str | None:
         stack = session.recordings[recording].args(event).get("Call stack")
     except MaiprofError:
         return None
-    frames = [frame for frame in str(stack or "").split(";") if frame]
-    return next((frame for frame in frames if not _LIBRARIES.search(frame)), None)
+    return innermost_line(str(stack or ""))
+
+
+def innermost_line(stack: str) -> str | None:
+    """The first of the user's own lines in a stack as old traces write it, innermost first."""
+    frames = (frame.strip() for frame in stack.split(";"))
+    return next((frame for frame in frames if frame and not _LIBRARIES.search(frame)), None)

@@ -41,7 +41,9 @@ def host_calls(session: Session) -> pd.DataFrame:
         for table, kind in KINDS.items()
     ]
     calls = pd.concat(parts, ignore_index=True)
-    kept = ~calls["name"].str.startswith("ProfilerStep#") & calls["recording"].isin(_used(session))
+    kept = ~calls["name"].str.startswith("ProfilerStep#") & calls["recording"].isin(
+        used_recordings(session)
+    )
     return calls[kept].reset_index(drop=True)
 
 
@@ -56,7 +58,8 @@ def sampled_recordings(session: Session) -> list[int]:
     return [n for n, one in enumerate(session.recordings) if one.kind == "stacks"]
 
 
-def _used(session: Session) -> list[int]:
+def used_recordings(session: Session) -> list[int]:
+    """Recordings whose calls say something about the session's times, none of them twice."""
     placed = {n for n, place in enumerate(session.placements) if place.on_axis}
     sampled = set(sampled_recordings(session))
     timeless = {n for n in sampled if session.recordings[n].meta.get("without_times")}

@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from maiprof_nb.analysis._call_origins import MODULE, USER_LINE, module_of, user_line_of
 from maiprof_nb.analysis._nesting import parents, sum_into_ancestors
 from maiprof_nb.analysis._remember import remembered
 from maiprof_nb.errors import UsageError
@@ -14,7 +15,12 @@ from maiprof_nb.tables.joining import join
 
 Ints = npt.NDArray[np.int64]
 
-GROUPINGS = {"name": ["name"], "shapes": ["name", "input_dims"]}
+GROUPINGS = {
+    "name": ["name"],
+    "shapes": ["name", "input_dims"],
+    "stack": ["name", USER_LINE],
+    "module": ["name", MODULE],
+}
 _PARTS = {"operators": "operator", "annotations": "range", "launches": "launch"}
 _WITH_PYTHON = _PARTS | {"python_calls": "python"}
 # What the profiler and autograd add around operators; torch's own ranking leaves it out.
@@ -39,7 +45,9 @@ def operator_ranking(
         Ranks and window that are selected count; a call counts whole if it overlaps the
         window.
     by : str
-        ``name``, or ``shapes`` for name and input shapes.
+        ``name``; ``shapes`` for name and input shapes; ``stack`` for name and the innermost
+        function of the user's own code around the call; ``module`` for name and the innermost
+        ``nn.Module`` around it.
     with_python : bool
         Python functions are rows too, and take the time inside them from the range or
         operator that called them, as torch does when stacks were recorded.
@@ -47,9 +55,10 @@ def operator_ranking(
     Returns
     -------
     DataFrame
-        One row a group: ``name`` (and ``input_dims``), ``kind`` (operator, range, launch, python),
-        ``calls``, ``self_ns`` (without callees), ``total_ns`` (with callees, summed over the
-        calls), ``outermost_ns`` (the same counting recursion once), ``mean_ns``, ``min_ns``,
+        One row a group: ``name`` (and ``input_dims``, ``user_line`` or ``module``), ``kind``
+        (operator, range, launch, python), ``calls``, ``self_ns`` (without callees),
+        ``total_ns`` (with callees, summed over the calls), ``outermost_ns`` (the same counting
+        recursion once), ``mean_ns``, ``min_ns``,
         ``max_ns`` of a call's total, ``device_self_ns`` (device work launched by it and by
         no callee), ``device_total_ns`` (with callees), ``self_share`` and ``device_share``
         (of all rows), sorted by ``self_ns``, largest first.
@@ -68,9 +77,31 @@ def operator_ranking(
     shapes of lists of tensors (``torch.cat``) tell groups apart.
     Device time is summed over the work, so that work running side by side counts twice:
     it is not the time the device was busy.
+    Lines and modules are those recorded on the call's own thread: by Python function events,
+    else by the stack in the operator's arguments (traces before 2022; lines only). They are
+    missing where neither was recorded, and for the backward pass, which runs on a thread
+    without Python. A line from a function event is that of the ``def``, not of the call.
     """
     calls = calls_with_python(session) if with_python else operator_calls(session)
-    return rank_calls(calls, by=by)
+    return rank_calls(with_origin(session, calls, by=by), by=by)
+
+
+def with_origin(session: Session, calls: pd.DataFrame, *, by: str) -> pd.DataFrame:
+    """The calls with the column that a grouping needs beyond those of `operator_calls`."""
+    if by == "stack":
+        return _with_codes(calls, USER_LINE, _user_lines(session))
+    if by == "module":
+        return _with_codes(calls, MODULE, _modules(session))
+    return calls
+
+
+def recorded_groupings(session: Session) -> list[str]:
+    """The groupings that tell the calls of this session apart by more than their names."""
+    found = ["name", "shapes"]
+    if not operator_calls(session).empty:
+        found += ["stack"] if len(_user_lines(session)) else []
+        found += ["module"] if len(_modules(session)) else []
+    return found
 
 
 @remembered
@@ -93,6 +124,21 @@ def operator_calls(session: Session) -> pd.DataFrame:
 def calls_with_python(session: Session) -> pd.DataFrame:
     """The same as `operator_calls` with Python functions among the calls."""
     return _in_call_tree(session, _host_calls(session, _WITH_PYTHON))
+
+
+@remembered
+def _user_lines(session: Session) -> pd.DataFrame:
+    return user_line_of(calls_with_python(session), session.table("operators"))
+
+
+@remembered
+def _modules(session: Session) -> pd.DataFrame:
+    return module_of(calls_with_python(session))
+
+
+def _with_codes(calls: pd.DataFrame, column: str, known: pd.DataFrame) -> pd.DataFrame:
+    found = calls[["recording", "event"]].merge(known, on=["recording", "event"], how="left")
+    return calls.assign(**{column: found[column].array})
 
 
 def _in_call_tree(session: Session, calls: pd.DataFrame) -> pd.DataFrame:

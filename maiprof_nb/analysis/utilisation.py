@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
@@ -13,6 +15,8 @@ from maiprof_nb.session import Session
 from maiprof_nb.timebase import TimeWindow
 
 Ints = npt.NDArray[np.int64]
+
+HOST_TABLES = ("operators", "annotations", "launches")
 
 
 def bin_edges(window: TimeWindow, bins: int) -> Ints:
@@ -95,7 +99,12 @@ def _series(
 
 
 def instances(
-    session: Session, name: str, *, window: TimeWindow | None = None, limit: int = 2000
+    session: Session,
+    name: str,
+    *,
+    window: TimeWindow | None = None,
+    limit: int = 2000,
+    tables: Sequence[str] = HOST_TABLES,
 ) -> pd.DataFrame:
     """Where the calls of one operator, range or launch lie; merged where too close to tell.
 
@@ -109,6 +118,8 @@ def instances(
         Time shown; the session's own window by default.
     limit : int
         At most so many marks; calls nearer than a bin of ``window / limit`` are one mark.
+    tables : sequence of str
+        Where to look for the name; operators, ranges and launches by default.
 
     Returns
     -------
@@ -117,7 +128,7 @@ def instances(
     """
     shown = window or session.window
     wanted = []
-    for table in ("operators", "annotations", "launches"):
+    for table in tables:
         part = session.table(table)
         names = part["name"].cat.categories
         chosen = [

@@ -5,7 +5,12 @@ from __future__ import annotations
 import pytest
 
 from maiprof_nb import TimeWindow, UsageError
-from maiprof_nb.analysis.operator_ranking import operator_calls, operator_ranking, rank_calls
+from maiprof_nb.analysis.operator_ranking import (
+    operator_calls,
+    operator_ranking,
+    rank_calls,
+    recorded_groupings,
+)
 from tests import tiny_traces as tiny
 
 US = 1000
@@ -246,3 +251,57 @@ def test_a_selected_window_counts_what_overlaps_it():
 def test_no_operators():
     assert operator_ranking(tiny.session(tiny.kernel(1, 1))).empty
     assert operator_ranking(tiny.session()).empty
+
+
+def test_by_stack_and_module_from_python_frames():
+    """The innermost function that is the user's, and the innermost module, round each call."""
+    session = tiny.session(
+        tiny.python("train.py(1): main", 1000, 200),
+        tiny.python("nn.Module: Net_0", 1010, 80),
+        tiny.python("model.py(7): forward", 1012, 70),
+        tiny.python("nn.Module: Linear_1", 1015, 40),
+        tiny.python("torch/nn/modules/linear.py(114): forward", 1016, 38),
+        tiny.operator("aten::mm", 1020, 30),
+        tiny.launch(1, 1030),
+        tiny.operator("aten::mm", 1060, 10),
+        tiny.operator("aten::mm", 1100, 5),
+        tiny.operator("aten::mm", 1110, 4, tid=tiny.AUTOGRAD),
+    )
+    by_line = operator_ranking(session, by="stack").astype({"user_line": "object"})
+    counts = by_line.fillna({"user_line": ""}).set_index(["name", "user_line"])["calls"]
+    assert counts.to_dict() == {
+        ("aten::mm", "model.py(7): forward"): 2,
+        ("aten::mm", "train.py(1): main"): 1,
+        ("aten::mm", ""): 1,
+        ("cudaLaunchKernel", "model.py(7): forward"): 1,
+    }
+    by_module = operator_ranking(session, by="module")
+    mm = by_module[by_module["name"] == "aten::mm"]
+    assert mm["module"].astype("object").fillna("").tolist() == ["Linear_1", "Net_0", ""]
+    assert (mm["self_ns"] / US).tolist() == [28, 10, 9]  # the launch takes 2 of the 30
+    assert recorded_groupings(session) == ["name", "shapes", "stack", "module"]
+
+
+def test_by_stack_of_old_traces():
+    """Traces before 2022 keep the stack in the operator's arguments, innermost first."""
+    stack = {"Call stack": "torch/nn/functional.py(1): linear;model.py(7): forward;train.py(1): f"}
+    session = tiny.session(
+        tiny.operator("aten::linear", 1000, 30, **stack),
+        tiny.operator("aten::mm", 1010, 10),  # without one: that of its caller
+        tiny.operator("aten::mm", 1050, 10),
+    )
+    found = operator_ranking(session, by="stack")
+    lines = found.set_index("name")["user_line"]
+    assert lines["aten::linear"] == "model.py(7): forward"
+    assert sorted(lines["aten::mm"].astype("object").fillna("")) == ["", "model.py(7): forward"]
+    assert recorded_groupings(session) == ["name", "shapes", "stack"]
+
+
+def test_groupings_that_were_not_recorded():
+    session = tiny.session(tiny.operator("aten::mm", 1000, 10))
+    assert recorded_groupings(session) == ["name", "shapes"]
+    for by, column in (("stack", "user_line"), ("module", "module")):
+        found = operator_ranking(session, by=by)
+        assert found["calls"].tolist() == [1]
+        assert found[column].isna().all()
+        assert operator_ranking(tiny.session(), by=by).empty

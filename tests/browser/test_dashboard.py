@@ -315,3 +315,39 @@ def test_evil_names_are_text_everywhere(opened: Page) -> None:
         "[...document.scripts].some(script => script.textContent.includes('window.broken'))"
     )
     assert "\x1b" not in opened.locator("body").inner_text()
+
+
+def test_the_tree_is_followed_down_and_other_things_are_ranked(opened: Page) -> None:
+    ranking = opened.locator(".maiprof-ranking")
+    ranking.locator(".dt-search input").fill("ProfilerStep*")
+    dashboard.rows(opened).first.locator("td").first.click()
+    tree = ranking.locator(".maiprof-call-tree")
+    expect(tree).to_contain_text("It calls")
+    tree.get_by_role("button", name="aten::item").click()
+    expect(opened.locator(".maiprof-chosen")).to_contain_text("aten::item")
+    expect(tree).to_contain_text("calls through ProfilerStep*")
+    tree.get_by_role("button", name="ProfilerStep*").click()
+    expect(opened.locator(".maiprof-chosen")).to_contain_text("ProfilerStep*")
+    ranking.get_by_role("button", name="Kernels").click()
+    expect(dashboard.caption(opened)).to_contain_text("Device work")
+    expect(ranking.locator(".dt-scroll-head th", has_text="Grid")).to_be_visible()
+    ranking.locator(".dt-search input").fill("")
+    registers = ranking.locator(".dt-scroll-head th", has_text="Registers")
+    registers.get_by_text("Registers").click()
+    expect(registers).to_have_attribute("aria-sort", re.compile("ending"))
+    if registers.get_attribute("aria-sort") == "ascending":
+        registers.get_by_role("button").click()
+    expect(registers).to_have_attribute("aria-sort", "descending")
+    column = registers.evaluate("th => th.cellIndex") + 1
+    shown = dashboard.rows(opened).locator(f"td:nth-child({column})").all_inner_texts()
+    counts = [int(text) for text in shown if text]  # as numbers: 96 is less than 146
+    assert counts == sorted(counts, reverse=True)
+    assert len({len(str(one)) for one in counts}) > 1  # else text would sort the same
+    dashboard.rows(opened).first.locator("td").first.click()
+    expect(opened.locator(".maiprof-chosen")).to_contain_text("of all device work")
+    opened.wait_for_function(f"() => {dashboard.PLOT}._fullData.some(t => t.name === 'marks')")
+    ranking.get_by_role("button", name="Python functions").click()
+    expect(dashboard.caption(opened)).to_contain_text("Python functions")
+    ranking.get_by_role("button", name="Operators and ranges").click()
+    expect(dashboard.caption(opened)).to_contain_text("Operators and named ranges")
+    dashboard.show_everything(opened)

@@ -1,4 +1,4 @@
-"""Operators ranked by cost: sort, search, choose."""
+"""What was recorded, ranked by cost: sort, search, choose, follow the tree down."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ import ipywidgets
 import pandas as pd
 
 from maiprof_nb import units
-from maiprof_nb.analysis.operator_ranking import operator_calls, rank_calls
 from maiprof_nb.session import Session
 from maiprof_widgets import escaping
 from maiprof_widgets.link import LinkState, Selection
+from maiprof_widgets.views._ranked import RANKED, Ranked, recorded
+from maiprof_widgets.views.call_tree import CallTree
 from maiprof_widgets.views.delayed import Delayed
 from maiprof_widgets.views.status import StatusLine
-from maiprof_widgets.views.table import HeaderSort, paged_table
+from maiprof_widgets.views.table import HeaderSort, column_sides, paged_table
 
 MAX_ROWS = 5000
 _QUIET_S = 0.25
@@ -29,6 +30,16 @@ class RankingView(ipywidgets.VBox):
         What to rank.
     link : LinkState
         Shared with the other views.
+
+    Attributes
+    ----------
+    what, by : ToggleButtons
+        What is ranked (``operators``, ``kernels``, ``launches``, ``python``; only what was
+        recorded), and what makes a row.
+    ranking : DataFrame
+        What the table shows.
+    tree : CallTree
+        Callees and callers of the chosen row.
     """
 
     def __init__(self, session: Session, link: LinkState) -> None:
@@ -36,90 +47,129 @@ class RankingView(ipywidgets.VBox):
         self.status = StatusLine()
         self.caption = ipywidgets.HTML()
         self.chosen = ipywidgets.HTML()
-        self.by = ipywidgets.ToggleButtons(
-            options=[("by name", "name"), ("by name and shapes", "shapes")],
-            description="",
-            style={"button_width": "auto"},
-        )
+        self.tree = CallTree(self._go)
+        self._kinds: dict[str, Ranked] = {}
+        with self.status.guard():
+            self._kinds = recorded(session)
+        self.what = _toggle([(kind.label, key) for key, kind in self._kinds.items()])
+        self.by = _toggle([])
         self._updating = False
         self.ranking = pd.DataFrame()
         with self.status.guard():
+            self._offer_groupings()
             self.ranking = self._ranked()
+        shown = self._shown()
         self.table = paged_table(
-            _shown(self.ranking), text_columns=2, select="single", selected_rows=[]
+            shown, text_columns=_text_columns(shown), select="single", selected_rows=[]
         )
-        self._say()
-        shown = [self.caption, self.by, self.table, HeaderSort(), self.chosen, self.status]
-        if operator_calls(session).empty:
-            shown = [self.status]
+        super().__init__(self._parts())
+        if self._kinds:
+            self._say()
+        else:
             self.status.show(
                 "No operators were recorded, so there is nothing to rank. Load a trace recorded "
                 "with torch.profiler.profile and ProfilerActivity.CPU.",
                 missing=True,
             )
-        super().__init__(shown)
         self.add_class("maiprof-ranking")
         self._later = Delayed(self.refresh, _QUIET_S)
         self.table.observe(self._on_row, "selected_rows")
-        self.by.observe(lambda _change: self.refresh(), "value")
+        self.what.observe(self._on_what, "value")
+        self.by.observe(self._on_by, "value")
         link.observe(lambda _change: self._later.request(), "window")
         link.observe(self._on_selection, "selection")
 
+    @property
+    def _kind(self) -> Ranked:
+        return RANKED[self.what.value or "operators"]
+
     def refresh(self) -> None:
         """Rank what overlaps the current window."""
+        if not self._kinds:
+            return
         with self.status.guard():
             self.ranking = self._ranked()
+            shown = self._shown()
             self._updating = True
             try:
                 self.table.update(
-                    _shown(self.ranking), selected_rows=self._row_of(self.link.selection), order=[]
+                    shown,
+                    selected_rows=self._rows_of(self.link.selection),
+                    order=[],
+                    columnDefs=column_sides(_text_columns(shown), shown.shape[1]),
                 )
             finally:
                 self._updating = False
             self._describe_chosen()
         self._say()
 
+    def _parts(self) -> list[ipywidgets.Widget]:
+        if not self._kinds:
+            return [self.status]
+        what = [self.what] if len(self._kinds) > 1 else []
+        beneath = [self.chosen, self.tree, self.status]
+        return [self.caption, *what, self.by, self.table, HeaderSort(), *beneath]
+
+    def _offer_groupings(self) -> None:
+        options = self._kind.options(self.session) if self._kinds else []
+        if list(self.by.options) != options:
+            self.by.options = options  # chooses none
+            self.by.value = options[0][1]
+        self.by.layout.display = None if len(options) > 1 else "none"
+
     def _ranked(self) -> pd.DataFrame:
-        calls = operator_calls(self.session)
-        window = self.link.window
-        if window is not None:
-            end = calls["ts_ns"] + calls["dur_ns"]
-            calls = calls[(calls["ts_ns"] < window.end_ns) & (end > window.start_ns)]
-        return rank_calls(calls, by=self.by.value)
+        if not self._kinds:
+            return pd.DataFrame()
+        return self._kind.rank(self.session, self.link.window, self.by.value)
+
+    def _shown(self) -> pd.DataFrame:
+        """The columns people read."""
+        if self.ranking.empty:
+            return pd.DataFrame({"Name": []})
+        return self._kind.columns(self.ranking.head(MAX_ROWS))
 
     def _say(self) -> None:
         count, shown = len(self.ranking), min(len(self.ranking), MAX_ROWS)
         part = "" if shown == count else f", the first {units.count(shown)} shown"
         where = "in the window shown" if self.link.window is not None else "in the whole recording"
         self.caption.value = (
-            f"<b>Operators and named ranges</b> {where}: {units.count(count)} rows{part}. "
-            "Total = with callees, self = without: if total is high and self low, look at what it "
-            "calls; if self is high, you have arrived. Many cheap calls are another problem than "
-            "one dear call. Times are as profiled: compare only with other profiled runs."
+            f"<b>{self._kind.title}</b> {where}: {units.count(count)} rows{part}. "
+            f"{self._kind.advice}"
         )
         if self.ranking.empty:
-            self.status.show("No operator ran in this window. Zoom out to see some.", missing=True)
+            nothing = "No operator" if self._kind is RANKED["operators"] else "Nothing of this kind"
+            self.status.show(f"{nothing} ran in this window. Zoom out to see some.", missing=True)
+
+    def _on_what(self, _change: Any) -> None:
+        with self.status.guard():
+            self._updating = True
+            try:
+                self._offer_groupings()
+            finally:
+                self._updating = False
+            self.tree.clear()
+        self.refresh()
+
+    def _on_by(self, _change: Any) -> None:
+        if not self._updating:
+            self.refresh()
 
     def _on_row(self, change: Any) -> None:
         if self._updating:
             return
         with self.status.guard():
-            rows = change["new"]
+            rows, table = change["new"], self._kind.table
             if not rows:
-                if self.link.selection is not None and self.link.selection.table == "operators":
+                if self.link.selection is not None and self.link.selection.table == table:
                     self.link.selection = None
                 return
-            self.link.selection = Selection(
-                "operators", name=str(self.ranking["name"].iloc[rows[0]])
-            )
+            name = self.ranking["name"].iloc[rows[0]]
+            self.link.selection = Selection(table, name=str(name))
+            self._describe_chosen()  # another row of the same name is no change of the selection
 
     def _on_selection(self, _change: Any) -> None:
         with self.status.guard():
             rows = self._describe_chosen()
-            name = self.link.selection.name if self.link.selection is not None else None
-            shown = [i for i in self.table.selected_rows if i < len(self.ranking)]
-            if [self.ranking["name"].iloc[i] for i in shown] == [name]:
-                return
             if rows != list(self.table.selected_rows):
                 self._updating = True
                 try:
@@ -127,57 +177,50 @@ class RankingView(ipywidgets.VBox):
                 finally:
                     self._updating = False
 
+    def _go(self, path: tuple[str, ...]) -> None:
+        """Choose the end of a path, come to from the rows above it."""
+        with self.status.guard():
+            self.tree.path = path
+            before = self.link.selection
+            self.link.selection = Selection(self._kind.table, name=path[-1])
+            if self.link.selection == before:
+                self._describe_chosen()
+
     def _describe_chosen(self) -> list[int]:
-        """Say the figures of the chosen row; return where it is."""
-        rows = self._row_of(self.link.selection)
+        """Say the figures of the chosen row and what it calls; return where it is."""
+        selection = self.link.selection
+        rows = self._rows_of(selection)
         self.chosen.value = self._in_words(rows[0]) if rows else ""
+        calls = self._kind.calls
+        if calls is None or selection is None or selection.table != self._kind.table:
+            self.tree.clear()
+        elif selection.name is not None:
+            held = self.tree.path
+            path = held if held[-1:] == (selection.name,) else (selection.name,)
+            self.tree.show(calls(self.session), path, self.link.window)
         return rows
 
-    def _row_of(self, selection: Selection | None) -> list[int]:
-        if selection is None or selection.table != "operators" or self.ranking.empty:
+    def _rows_of(self, selection: Selection | None) -> list[int]:
+        if selection is None or selection.table != self._kind.table or self.ranking.empty:
             return []
         matches = (self.ranking["name"] == selection.name).to_numpy().nonzero()[0]
-        return [int(matches[0])] if len(matches) and matches[0] < MAX_ROWS else []
+        held = [row for row in self.table.selected_rows if row in matches]
+        first = [int(row) for row in matches[:1] if row < MAX_ROWS]
+        return held or first
 
     def _in_words(self, row: int) -> str:
         one = self.ranking.iloc[row]
-        device = (
-            f"; device work launched: {units.duration(one.device_total_ns)}, "
-            f"itself {units.duration(one.device_self_ns)}"
-            if one.device_total_ns
-            else ""
-        )
         return (
             f'<div class="maiprof-chosen"><b>{escaping.shortened(one["name"], 120)}</b>: '
-            f"{units.count(one.calls)} calls, {units.duration(one.mean_ns)} each "
-            f"({units.duration(one.min_ns)} to {units.duration(one.max_ns)}); "
-            f"total {units.duration(one.total_ns)}, self {units.duration(one.self_ns)}{device}. "
-            "Its calls are marked in the timeline.</div>"
+            f"{self._kind.words(one)}</div>"
         )
 
 
-def _shown(ranking: pd.DataFrame) -> pd.DataFrame:
-    """The columns people read, in units that compare down a column."""
-    if ranking.empty:
-        return pd.DataFrame({"Name": []})
-    top = ranking.head(MAX_ROWS)
-    columns = {
-        "Name": [escaping.visible(name) for name in top["name"]],
-        "Kind": top["kind"].astype("str"),
-    }
-    if "input_dims" in top:
-        columns["Input shapes"] = top["input_dims"].astype("str").fillna("")
-    columns |= {
-        "Calls": top["calls"],
-        "Self (ms)": (top["self_ns"] / 1e6).round(3),
-        "Self (%)": (top["self_share"] * 100).round(1),
-        "Total (ms)": (top["total_ns"] / 1e6).round(3),
-        "Mean (µs)": (top["mean_ns"] / 1e3).round(2),
-    }
-    if ranking["device_total_ns"].any():
-        columns |= {
-            "Device self (ms)": (top["device_self_ns"] / 1e6).round(3),
-            "Device self (%)": (top["device_share"] * 100).round(1),
-            "Device total (ms)": (top["device_total_ns"] / 1e6).round(3),
-        }
-    return pd.DataFrame(columns)
+def _toggle(options: list[tuple[str, str]]) -> ipywidgets.ToggleButtons:
+    return ipywidgets.ToggleButtons(options=options, description="", style={"button_width": "auto"})
+
+
+def _text_columns(shown: pd.DataFrame) -> int:
+    """How many columns from the left hold text."""
+    numeric = [pd.api.types.is_numeric_dtype(dtype) for dtype in shown.dtypes]
+    return numeric.index(True) if True in numeric else len(numeric)

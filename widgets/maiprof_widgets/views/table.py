@@ -42,9 +42,14 @@ def paged_table(frame: pd.DataFrame, *, text_columns: int = 1, **options: Any) -
         classes="display compact nowrap maiprof-table",
         style="width:100%;table-layout:auto;margin:0",
         scrollX=True,
-        columnDefs=[
-            {"className": "dt-left", "targets": list(range(text_columns))},
-            {"className": "dt-right", "targets": list(range(text_columns, frame.shape[1]))},
-        ],
+        columnDefs=column_sides(text_columns, frame.shape[1]),
         **options,
     )
+
+
+def column_sides(text_columns: int, columns: int) -> list[dict[str, Any]]:
+    """DataTables' ``columnDefs``: text left, numbers right."""
+    return [
+        {"className": "dt-left", "targets": list(range(text_columns))},
+        {"className": "dt-right", "targets": list(range(text_columns, columns))},
+    ]

@@ -9,7 +9,7 @@ import pandas as pd
 from maiprof_nb.analysis.metrics import metric_series
 from maiprof_nb.analysis.sampled_quantities import sampled
 from maiprof_nb.analysis.steps import steps
-from maiprof_nb.analysis.utilisation import instances, utilisation
+from maiprof_nb.analysis.utilisation import HOST_TABLES, instances, utilisation
 from maiprof_nb.errors import NotAnswerableError
 from maiprof_nb.timebase import TimeWindow
 from maiprof_widgets import escaping
@@ -19,6 +19,12 @@ from maiprof_widgets.figures.utilisation import cpu_panel, gpu_panel, host_panel
 from maiprof_widgets.views.curves import BINS, CurvesView
 
 _MAX_STEPS = 2000
+_MARKED = {
+    "operators": HOST_TABLES,
+    "launches": ("launches",),
+    "kernels": ("kernels",),
+    "python_calls": ("python_calls",),
+}
 
 
 class UtilisationView(CurvesView):
@@ -47,7 +53,7 @@ class UtilisationView(CurvesView):
     @property
     def _chosen(self) -> str | None:
         selection = self.link.selection
-        if selection is None or selection.table != "operators" or selection.name is None:
+        if selection is None or selection.table not in _MARKED or selection.name is None:
             return None
         return escaping.shortened(selection.name, 60)
 
@@ -60,7 +66,8 @@ class UtilisationView(CurvesView):
         selection = self.link.selection
         if self._chosen is None or selection is None or selection.name is None:
             return pd.DataFrame({"ts_ns": [], "end_ns": [], "calls": []}, dtype="int64")
-        return instances(self.session, selection.name, window=window)
+        tables = _MARKED[selection.table]
+        return instances(self.session, selection.name, window=window, tables=tables)
 
     def _on_selection(self, _change: Any) -> None:
         self.redraw()
