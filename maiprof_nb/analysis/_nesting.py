@@ -93,6 +93,15 @@ def _last_reaching(values: Ints, thresholds: Ints) -> Ints:
     return result
 
 
+def nearest_code(own: Ints, parent: Ints) -> Ints:
+    """Each interval's own code, or that of the nearest one around it that has one, or -1."""
+    found, ancestor = own.copy(), parent.copy()
+    while (open_ := (found < 0) & (ancestor >= 0)).any():
+        found[open_] = own[ancestor[open_]]
+        ancestor[open_] = parent[ancestor[open_]]
+    return found
+
+
 def depths(parent: Ints) -> Ints:
     """How many ancestors each interval has."""
     depth = np.zeros(len(parent), dtype=np.int64)

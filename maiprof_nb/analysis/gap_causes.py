@@ -10,7 +10,7 @@ import pandas as pd
 
 from maiprof_nb.analysis._call_sites import is_user_code
 from maiprof_nb.analysis._intervals import Union, minus, overlap, union, union_of
-from maiprof_nb.analysis._nesting import parents
+from maiprof_nb.analysis._nesting import nearest_code, parents
 from maiprof_nb.analysis._remember import remembered
 from maiprof_nb.analysis.device_activity import gaps
 from maiprof_nb.session import Session
@@ -244,12 +244,12 @@ def _calls(session: Session) -> pd.DataFrame:
     )
     own = _named(calls["name"])
     plain = calls["plain"].to_numpy(np.int64)
-    cause = _nearest(own, parent)
-    inside_framework = _nearest(np.where(plain == _FRAMEWORK, plain, -1), parent) >= 0
+    cause = nearest_code(own, parent)
+    inside_framework = nearest_code(np.where(plain == _FRAMEWORK, plain, -1), parent) >= 0
     cause = np.where(cause >= 0, cause, np.where(inside_framework, _FRAMEWORK, _PYTHON))
     around = np.where(parent >= 0, cause[parent], -1)
     users = calls["python"].to_numpy() & is_user_code(calls["name"])
-    owner = _nearest(np.where(users, np.arange(len(calls)), -1), parent)
+    owner = nearest_code(np.where(users, np.arange(len(calls)), -1), parent)
     names = np.append(calls["name"].to_numpy(object), "")  # the last place: no user's function
     return calls.assign(cause=cause, around=around, parent=parent, user=names[owner])
 
@@ -264,15 +264,6 @@ def _named(names: pd.Series) -> Ints:
         dtype=np.int64,
     )
     return of_text[codes] if len(texts) else np.empty(0, dtype=np.int64)
-
-
-def _nearest(own: Ints, parent: Ints) -> Ints:
-    """Own code, or that of the nearest caller that has one, or -1."""
-    found, ancestor = own.copy(), parent.copy()
-    while (open_ := (found < 0) & (ancestor >= 0)).any():
-        found[open_] = own[ancestor[open_]]
-        ancestor[open_] = parent[ancestor[open_]]
-    return found
 
 
 def _partition(rows: pd.DataFrame) -> dict[int, Union]:

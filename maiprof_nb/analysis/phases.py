@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from maiprof_nb.analysis._intervals import Union, clip, merged, minus, union_of
-from maiprof_nb.analysis._nesting import parents
+from maiprof_nb.analysis._nesting import nearest_code, parents
 from maiprof_nb.analysis._remember import remembered
 from maiprof_nb.analysis.steps import figure_window
 from maiprof_nb.session import Session
@@ -114,11 +114,7 @@ def _inherit(
     own: npt.NDArray[np.int64], parent: npt.NDArray[np.int64], default: int
 ) -> npt.NDArray[np.int64]:
     """Own phase, or that of the nearest caller that has one, or `default`."""
-    phase = own.copy()
-    ancestor = parent.copy()
-    while (open_ := (phase < 0) & (ancestor >= 0)).any():
-        phase[open_] = own[ancestor[open_]]
-        ancestor[open_] = parent[ancestor[open_]]
+    phase = nearest_code(own, parent)
     return np.where(phase < 0, default, phase)
 
 
