@@ -46,6 +46,9 @@ class LinkState(traitlets.HasTraits):
         Ranks shown; None = all.
     selection : Selection or None
         What is chosen.
+    moment_ns : int or None
+        The moment pointed at, in ns of the session: views of states (the allocator's segments,
+        what is live) show that one, views of time mark it.
     dark : bool
         Dark ground; follows the page where it can be told.
     """
@@ -53,4 +56,5 @@ class LinkState(traitlets.HasTraits):
     window = traitlets.Instance(TimeWindow, allow_none=True, default_value=None)
     ranks = traitlets.Tuple(allow_none=True, default_value=None)
     selection = traitlets.Instance(Selection, allow_none=True, default_value=None)
+    moment_ns = traitlets.Int(allow_none=True, default_value=None)
     dark = traitlets.Bool(default_value=False)

@@ -7,7 +7,7 @@ from typing import Any
 
 from maiprof_widgets.link import LinkState
 
-_TRAITS = ("window", "ranks", "selection", "dark")
+_TRAITS = ("window", "ranks", "selection", "moment_ns", "dark")
 
 
 def twin_of(link: LinkState) -> tuple[LinkState, Callable[[], None]]:
