@@ -12,6 +12,7 @@ from maiprof_nb.analysis._remember import remembered
 from maiprof_nb.analysis.steps import figure_window
 from maiprof_nb.errors import NotAnswerableError
 from maiprof_nb.session import Session
+from maiprof_nb.timebase import TimeWindow
 
 MIN_GAP_NS = 1_000
 
@@ -88,8 +89,15 @@ def require_activity(session: Session) -> list[Activity]:
     )
 
 
-def breakdown(session: Session) -> pd.DataFrame:
+def breakdown(session: Session, window: TimeWindow | None = None) -> pd.DataFrame:
     """What each device did with the window; the parts sum to it exactly.
+
+    Parameters
+    ----------
+    session : Session
+        What was recorded.
+    window : TimeWindow, optional
+        In ns of the session; that of the figures by default.
 
     Returns
     -------
@@ -110,7 +118,7 @@ def breakdown(session: Session) -> pd.DataFrame:
     Unions per device over all its streams: kernels that run side by side count once, and
     a device is idle only when all its streams are.
     """
-    window = figure_window(session).window
+    window = figure_window(session).window if window is None else window
     rows = []
     for one in require_activity(session):
         compute = clip(one.compute, window.start_ns, window.end_ns)

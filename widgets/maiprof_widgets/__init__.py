@@ -6,6 +6,7 @@ from maiprof_widgets.dashboards.opening import open_chosen, sample_path
 from maiprof_widgets.dashboards.overview import Overview
 from maiprof_widgets.dashboards.start import StartPage
 from maiprof_widgets.link import LinkState, Selection
+from maiprof_widgets.views.breakdown import BreakdownView
 from maiprof_widgets.views.findings import FindingsView
 from maiprof_widgets.views.gap_functions import GapFunctionsView
 from maiprof_widgets.views.gaps import GapsView
@@ -23,6 +24,7 @@ from maiprof_widgets.views.utilisation import UtilisationView
 from maiprof_widgets.views.verdict import VerdictView
 
 __all__ = [
+    "BreakdownView",
     "FindingsView",
     "GapFunctionsView",
     "GapsView",
