@@ -32,8 +32,9 @@ def sniff(data: bytes) -> bool:
 def read(data: bytes, source: str) -> Recording:
     """Read a memory snapshot.
 
-    Sizes in the log are as requested; the table `allocations` has them rounded as the
-    allocator does, which is a lower bound for large blocks freed before the end.
+    Sizes in the log are as requested; the table `allocations` has them as the allocator's rules
+    give them. Only a large block from before the log, or one behind which nothing lay while it
+    lived, may have been up to 1 MiB larger than that.
 
     Raises
     ------
@@ -91,7 +92,7 @@ def _recording(content: dict[str, Any], source: str) -> Recording:
     events = _allocator_log.events(traces, zero_us, ids)
     segments = _allocator_state.segments(content["segments"])
     blocks = _allocator_state.blocks(content["segments"], ids)
-    found = lives(events, blocks, settings)
+    found = lives(events, blocks, segments, settings)
     tables = {
         "segments": segments,
         "blocks": blocks,
