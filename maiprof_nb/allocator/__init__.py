@@ -9,6 +9,7 @@ Not modelled: garbage collection by threshold, the order in which a failing requ
 
 from maiprof_nb.allocator.block_lives import BlockLives, block_lives
 from maiprof_nb.allocator.blocks import Block, Segment
+from maiprof_nb.allocator.lives import doing
 from maiprof_nb.allocator.model import AllocatorModel, OutOfMemoryError
 from maiprof_nb.allocator.places import Places
 from maiprof_nb.allocator.rules import (
@@ -43,6 +44,7 @@ __all__ = [
     "Places",
     "Segment",
     "block_lives",
+    "doing",
     "largest_request",
     "rounded",
     "rounded_all",

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from maiprof_nb.allocator import AllocatorSettings, segment_lives
-from maiprof_nb.analysis._memory_log import MemoryDevice, memory_devices
+from maiprof_nb.analysis._memory_log import MemoryDevice, log_positions, memory_devices
 from maiprof_nb.errors import NotAnswerableError, UsageError
 from maiprof_nb.session import Session
 
@@ -104,9 +104,8 @@ def allocator_history(session: Session, device: MemoryDevice | None = None) -> A
 def _blocks(allocations: pd.DataFrame, events: pd.DataFrame) -> pd.DataFrame:
     """Lives by address with the states in which they are in use."""
     ends = len(events)
-    first_event = int(events["event"].iloc[0]) if ends else 0
     opened, asked, closed = (
-        allocations[column].to_numpy(np.int64, na_value=first_event - 1) - first_event
+        log_positions(allocations, events, column)
         for column in ("alloc_event", "free_requested_event", "free_event")
     )
     before = allocations["before_log"].to_numpy(bool)

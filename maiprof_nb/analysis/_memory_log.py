@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from maiprof_nb.allocator import doing
 from maiprof_nb.analysis._stack_of_operators import operator_stacks
 from maiprof_nb.errors import NotAnswerableError, UsageError
 from maiprof_nb.recording import Recording
@@ -160,7 +161,11 @@ def memory_log(session: Session, device: MemoryDevice | None = None) -> MemoryLo
 def _snapshot_devices(session: Session, number: int, recording: Recording) -> list[MemoryDevice]:
     segments, events = recording.table("segments"), recording.table("allocator_events")
     allocations = recording.table("allocations")
-    devices = set(segments["device"]) | set(events["device"]) | set(allocations["device"])
+    devices = {
+        device
+        for table in (segments, events, allocations)
+        for device in table["device"].unique().tolist()
+    }
     return [
         MemoryDevice(number, recording.rank, "snapshot", 1, int(device), axis)
         for device in sorted(devices)
@@ -190,54 +195,65 @@ def _replay_snapshot(recording: Recording, device: MemoryDevice, offset_ns: int)
     segments = _of(recording.table("segments"), device)
     span = _span(recording.table("allocator_events")["ts_ns"], lives["ts_ns"])
 
-    lives = lives.assign(requested_bytes=lives["requested_bytes"].fillna(lives["size_bytes"]))
-    made = np.flatnonzero(~lives["before_log"].to_numpy())
-    gone = np.flatnonzero(lives["end_ns"].notna().to_numpy())
-    size = lives["size_bytes"].to_numpy(np.int64)
-    asked = lives["requested_bytes"].to_numpy(np.int64)
-    action = events["action"].astype(object)
-    freed = "free_completed" if action.eq("free_completed").any() else "free_requested"
-    held = events[action.isin(_TAKES + _GIVES).to_numpy()]
-    sign = np.where(held["action"].astype(object).isin(_TAKES), 1, -1)
-    moved = sign * held["size_bytes"].to_numpy(np.int64)
+    ends = len(events)
+    opened, closed = (log_positions(lives, events, side) for side in ("alloc_event", "free_event"))
+    before = lives["before_log"].to_numpy(bool)
+    later = (opened < 0) & ~before  # made behind the log's end
+    lost = (closed < 0) & lives["end_ns"].notna().to_numpy()  # freed there
+    opened[later] = closed[lost] = ends
+    sign = _taken_or_given(events)
 
-    begins = lives["ts_ns"].to_numpy(np.int64)[made]
-    ends = lives["end_ns"].to_numpy(np.int64, na_value=0)[gone]
-    ts_ns = np.concatenate([begins, ends, held["ts_ns"].to_numpy(np.int64)])
-    order = np.concatenate(
-        [
-            _log_order(lives.iloc[made], begins, events[action.eq("alloc").to_numpy()]),
-            _log_order(lives.iloc[gone], ends, events[action.eq(freed).to_numpy()]),
-            held["event"].to_numpy(np.float64),
-        ]
-    )
-    row = np.lexsort((order, ts_ns))
-    state = np.empty(len(row), dtype=np.int64)
-    state[row] = np.arange(1, len(row) + 1)
+    changed = np.zeros(ends + 1, dtype=bool)
+    changed[opened[opened >= 0]] = changed[closed[closed >= 0]] = True
+    changed[:ends] |= sign != 0
+    state = np.cumsum(changed)
+    position = np.flatnonzero(changed)
+    at_ns = np.append(np.maximum.accumulate(events["ts_ns"].to_numpy(np.int64)), span.end_ns)
+    if ends:
+        at_ns[ends] = at_ns[ends - 1]
 
-    first_state = np.zeros(len(lives), dtype=np.int64)
-    first_state[made] = state[: len(made)]
-    end_state = np.full(len(lives), len(row) + 1, dtype=np.int64)
-    end_state[gone] = state[len(made) : len(made) + len(gone)]
-    none = np.zeros(len(held), dtype=np.int64)
-    before = lives["before_log"].to_numpy()
-    final_reserved = int(segments["size_bytes"].sum())
+    def totals(column: str) -> Ints:
+        size = lives[column].fillna(lives["size_bytes"]).to_numpy(np.int64)
+        change = np.zeros(ends + 1, dtype=np.int64)
+        made, gone = (opened >= 0) & ~later, (closed >= 0) & ~lost
+        change[opened[made]] += size[made]  # an event makes one block at most, and ends one
+        change[closed[gone]] -= size[gone]
+        change[ends] = size[later].sum() - size[lost].sum()
+        return _summed(int(size[before].sum()), change[position])
 
-    def totals(start: int, *changes: Ints) -> Ints:
-        return start + np.concatenate([[0], np.cumsum(np.concatenate(changes)[row])])
-
+    moved = np.append(sign * events["size_bytes"].to_numpy(np.int64), 0)
     return MemoryLog(
         device=device,
         span=_moved(span, offset_ns),
-        ts_ns=np.concatenate([[span.start_ns], ts_ns[row]]) + offset_ns,
-        allocated_bytes=totals(int(size[before].sum()), size[made], -size[gone], none),
-        requested_bytes=totals(int(asked[before].sum()), asked[made], -asked[gone], none),
-        reserved_bytes=totals(
-            final_reserved - int(moved.sum()), 0 * size[made], 0 * size[gone], moved
+        ts_ns=np.concatenate([[span.start_ns], at_ns[position]]) + offset_ns,
+        allocated_bytes=totals("size_bytes"),
+        requested_bytes=totals("requested_bytes"),
+        reserved_bytes=_summed(
+            int(segments["size_bytes"].sum()) - int(moved.sum()), moved[position]
         ),
-        allocations=_lives(lives, offset_ns, first_state, end_state),
+        allocations=_lives(
+            lives,
+            offset_ns,
+            np.where(opened >= 0, state[opened], 0),
+            np.where(closed >= 0, state[closed], state[-1] + 1),
+        ),
         stacks=recording.table("stacks"),
     )
+
+
+def log_positions(allocations: pd.DataFrame, events: pd.DataFrame, column: str) -> Ints:
+    """Where in one device's log the events of a column of `allocations` are; -1 for none."""
+    first = int(events["event"].iloc[0]) if len(events) else 0
+    return allocations[column].to_numpy(np.int64, na_value=first - 1) - first
+
+
+def _taken_or_given(events: pd.DataFrame) -> Ints:
+    """1 for an event that takes memory from the device, -1 for one that returns it, else 0."""
+    return doing(events, *_TAKES).astype(np.int64) - doing(events, *_GIVES)
+
+
+def _summed(start: int, change: Ints) -> Ints:
+    return start + np.concatenate([[0], np.cumsum(change)])
 
 
 def _replay_trace(recording: Recording, device: MemoryDevice, offset_ns: int) -> MemoryLog:
@@ -336,7 +352,8 @@ def _addresses(events: pd.DataFrame, size: Ints) -> Ints:
 
 
 def _of(frame: pd.DataFrame, device: MemoryDevice) -> pd.DataFrame:
-    return frame[frame["device"].eq(device.device).to_numpy()].reset_index(drop=True)
+    mine = frame["device"].eq(device.device).to_numpy()
+    return frame if mine.all() else frame[mine].reset_index(drop=True)
 
 
 def _span(*times: pd.Series[Any]) -> TimeWindow:
@@ -357,21 +374,3 @@ def _lives(lives: pd.DataFrame, offset_ns: int, first: Any, end: Any) -> pd.Data
         first_state=np.asarray(first, dtype=np.int64),
         end_state=np.asarray(end, dtype=np.int64),
     )
-
-
-def _log_order(lives: pd.DataFrame, at_ns: Ints, events: pd.DataFrame) -> npt.NDArray[np.float64]:
-    """Event numbers of the starts (or ends) of `lives`, by address, time and repetition."""
-    wanted = pd.DataFrame({"address": lives["address"].to_numpy(np.int64), "ts_ns": at_ns})
-    wanted["turn"] = wanted.groupby(["address", "ts_ns"]).cumcount()
-    has = pd.DataFrame(
-        {
-            "address": events["address"].to_numpy(np.int64, na_value=0),
-            "ts_ns": events["ts_ns"].to_numpy(np.int64),
-            "event": events["event"].to_numpy(np.float64),
-        }
-    )
-    has["turn"] = has.groupby(["address", "ts_ns"]).cumcount()
-    found = wanted.merge(has, how="left", on=["address", "ts_ns", "turn"])["event"]
-    # without an event of its own: known from the final state, or address taken over by an alloc
-    at_end = np.where(at_ns >= at_ns.max(initial=0), np.inf, -1.0)
-    return np.where(found.isna(), at_end, found.to_numpy(np.float64, na_value=np.nan))

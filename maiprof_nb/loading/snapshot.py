@@ -9,6 +9,7 @@ import pandas as pd
 from maiprof_nb.errors import LoadError, MaiprofError
 from maiprof_nb.loading import _allocator_log, _allocator_state
 from maiprof_nb.loading._allocation_lives import Lives, lives
+from maiprof_nb.loading._garbage import garbage_left
 from maiprof_nb.loading._snapshot_annotations import named_ranges
 from maiprof_nb.loading.stacks import StackIds
 from maiprof_nb.loading.unpickling import plain_data
@@ -41,6 +42,11 @@ def read(data: bytes, source: str) -> Recording:
     LoadError
         If the pickle names code, is damaged, or is not a memory snapshot.
     """
+    with garbage_left():
+        return _read(data, source)
+
+
+def _read(data: bytes, source: str) -> Recording:
     content = _layout(plain_data(data, source), source)
     _refuse_multiplied(content, len(data), source)
     try:

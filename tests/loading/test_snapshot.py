@@ -16,6 +16,7 @@ from maiprof_nb.errors import LoadError
 from maiprof_nb.loading import snapshot, sources
 from maiprof_nb.loading.unpickling import plain_data
 from maiprof_nb.recording import Recording
+from tests.memory_by_hand import totals
 
 CORPUS = (
     Path(os.environ.get("MAIPROF_CORPUS", Path(__file__).parents[3] / "shared" / "corpus"))
@@ -132,64 +133,16 @@ def test_the_curve_ends_at_the_final_state(name, loaded):
     assert not (lives["end_ns"] < lives["ts_ns"]).any()
 
 
-def _lives_backwards(content, device, opens, closes, final):
-    """(address, bytes, first event, last event), undoing the log from the final state."""
-    trace = content["device_traces"][device]
-    live = {address: (size, len(trace), True) for address, size in final.items()}
-    found = []
-    for number, row in reversed(list(enumerate(trace))):
-        if row["action"] == opens:
-            size, until, exact = live.pop(row["addr"])
-            found.append((row["addr"], size, number, until, exact))
-        elif row["action"] == closes:
-            assert row["addr"] not in live
-            live[row["addr"]] = (row["size"], number, False)
-    return found + [(at, size, -1, until, exact) for at, (size, until, exact) in live.items()]
-
-
-def _replayed_backwards(name: str) -> dict[int, tuple[int, int]]:
-    """(baseline, peak) by device, undoing the log event by event from the final state.
-
-    Another way to the same figures: no pairing, no forward sum. The size of a large block is
-    found by trying every border: one within 1 MiB of its rounded request ends it, as less is
-    never split off (FORMAT.md). Totals are looked at before the first of the events that share
-    one time.
-    """
+def _by_hand(name: str) -> dict[int, tuple[int, int]]:
+    """(baseline, peak) by device; totals are looked at when all of one time has happened."""
     content = _plain(name)
     found = {}
     for device, trace in enumerate(content["device_traces"]):
-        used, taken = {}, {}
-        for segment in content["segments"]:
-            at = segment["address"]
-            if segment["device"] == device:
-                taken[at] = segment["total_size"]
-            for block in segment["blocks"]:
-                if segment["device"] == device and block["state"].startswith("active"):
-                    used[at] = block["size"]
-                at += block["size"]
-        lives = _lives_backwards(content, device, "alloc", "free_completed", used)
-        held = _lives_backwards(content, device, "segment_alloc", "segment_free", taken)
-        border, since, till = np.array(
-            [(at, first, last) for at, _, first, last, _ in lives]
-            + [(at + size, first, last) for at, size, first, last, _ in held],
-            dtype=np.int64,
-        ).reshape(-1, 3).T  # fmt: skip
-        change = np.zeros(len(trace) + 2, dtype=np.int64)
-        for at, size, first, last, exact in lives:
-            if not exact:
-                size = max(512, -(-size // 512) * 512)  # noqa: PLW2901 - rounded, then grown
-                if size > MIB:
-                    beside = border[(since < last) & (till > first)] - at - size
-                    near = beside[(beside >= 0) & (beside <= MIB)]
-                    size += int(near.min(initial=MIB + 1)) % (MIB + 1)  # noqa: PLW2901
-            change[first + 1] += size
-            change[last + 1] -= size
-        total = np.cumsum(change)[:-1]
         if trace:
+            allocated = totals(content, device).allocated
             times = [row.get("time_us", number) for number, row in enumerate(trace)]
-            last_of_time = [a != b for a, b in zip(times, [*times[1:], None], strict=True)]
-            peak = max(total[0], *total[1:][np.array(last_of_time)])
-            found[device] = (int(total[0]), int(peak))
+            whole = np.array([a != b for a, b in zip(times, [*times[1:], None], strict=True)])
+            found[device] = int(allocated[0]), int(allocated[np.append(True, whole)].max())
     return found
 
 
@@ -204,7 +157,7 @@ def _curve(lives: pd.DataFrame) -> pd.Series:
 @pytest.mark.parametrize("name", REAL_FILES)
 def test_baseline_and_peak_equal_a_replay_from_the_end(name, loaded):
     lives = loaded(name).table("allocations")
-    for device, (baseline, peak) in _replayed_backwards(name).items():
+    for device, (baseline, peak) in _by_hand(name).items():
         mine = lives[lives["device"] == device]
         assert mine.loc[mine["before_log"], "size_bytes"].sum() == baseline
         assert max([baseline, *_curve(mine)]) == peak
