@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import chain
+from itertools import chain, repeat
+from operator import contains
 from typing import Any
 
 import numpy as np
@@ -38,7 +39,7 @@ def _those_usable(trace: Sequence[Any]) -> list[_Row]:
 def clock(traces: Sequence[Sequence[_Row]]) -> tuple[Clock, int | None]:
     """The recording's clock, and the epoch microseconds of its time zero where it has times."""
     rows = [trace for trace in traces if trace]
-    if not rows or any("time_us" not in row for trace in rows for row in trace):
+    if not rows or not all(all(map(contains, trace, repeat("time_us"))) for trace in rows):
         return Clock(None, "event order; this snapshot has no times", ordered_only=True), None
     zero_us = min(int(integers(trace, "time_us").min()) for trace in rows)
     return Clock(zero_us * NS_PER_US, "time_us of the allocator's log", NS_PER_US), zero_us

@@ -128,8 +128,9 @@ def _meta(
     segments: pd.DataFrame,
     events: pd.DataFrame,
 ) -> dict[str, Any]:
+    used = events["device"].unique()
     meta: dict[str, Any] = {
-        "devices": sorted({int(device) for device in {*segments["device"], *events["device"]}}),
+        "devices": sorted({*segments["device"].unique().tolist(), *used.tolist()}),
         "visible_devices": len(content["device_traces"]),
         "allocator_settings": settings,
     }
