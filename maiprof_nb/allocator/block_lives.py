@@ -43,7 +43,7 @@ def block_lives(
     events: pd.DataFrame,
     blocks: pd.DataFrame,
     segments: pd.DataFrame,
-    settings: AllocatorSettings,
+    settings: AllocatorSettings | None,
     *,
     final_known: bool = True,
 ) -> BlockLives:
@@ -53,8 +53,9 @@ def block_lives(
     ----------
     events, blocks, segments : DataFrame
         One device's part of the tables `allocator_events`, `blocks` and `segments`.
-    settings : AllocatorSettings
-        As the snapshot states them.
+    settings : AllocatorSettings, optional
+        As the snapshot states them; None where no allocator's rules apply, and a block is as
+        large as was asked for.
     final_known : bool
         False if the snapshot has a log only.
 
@@ -166,7 +167,7 @@ def _sizes(
     table: pd.DataFrame,
     exact: Bools,
     pieces: pd.DataFrame,
-    settings: AllocatorSettings,
+    settings: AllocatorSettings | None,
     ends: int,
 ) -> Ints:
     """Sizes of blocks as they were, also where a large block was taken without a split.
@@ -175,8 +176,12 @@ def _sizes(
     ends at the next border behind its rounded request, if one is that near while it lives.
     """
     asked = table["requested_bytes"].to_numpy(np.int64)
-    least = rounded_all(np.maximum(asked, 0), settings)
+    least = np.maximum(asked, 0)
+    if settings is not None:
+        least = rounded_all(least, settings)
     size = np.where(exact, table["size_bytes"].to_numpy(np.int64), least)
+    if settings is None:
+        return size
     large = ~exact & (least > SMALL_REQUEST_LIMIT)
     if settings.expandable or not large.any() or not len(pieces):
         return size

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from maiprof_nb.allocator import AllocatorSettings, segment_lives
-from maiprof_nb.analysis._memory_log import MemoryDevice, log_positions, memory_devices
+from maiprof_nb.analysis._memory_log import HOST, MemoryDevice, log_positions, memory_devices
 from maiprof_nb.errors import NotAnswerableError, UsageError
 from maiprof_nb.session import Session
 
@@ -69,7 +69,8 @@ def allocator_history(session: Session, device: MemoryDevice | None = None) -> A
     UsageError
         If `device` is not one of the session's snapshots'.
     """
-    known = [found for found in memory_devices(session) if found.kind == "snapshot"]
+    snapshots = [found for found in memory_devices(session) if found.kind == "snapshot"]
+    known = [found for found in snapshots if found.device_type != HOST]
     if not known:
         raise NotAnswerableError(
             "no memory snapshot with segments is in this session",

@@ -41,7 +41,10 @@ class Lives:
 
 
 def lives(
-    events: pd.DataFrame, blocks: pd.DataFrame, segments: pd.DataFrame, settings: Mapping[str, Any]
+    events: pd.DataFrame,
+    blocks: pd.DataFrame,
+    segments: pd.DataFrame,
+    settings: Mapping[str, Any] | None,
 ) -> Lives:
     """Follow every device's blocks through its log.
 
@@ -49,10 +52,11 @@ def lives(
     ----------
     events, blocks, segments : DataFrame
         Tables `allocator_events`, `blocks` and `segments`.
-    settings : Mapping
-        The snapshot's `allocator_settings`; they may change how requests are rounded.
+    settings : Mapping or None
+        The snapshot's `allocator_settings`; they may change how requests are rounded. None
+        where they are not rounded at all.
     """
-    stated = AllocatorSettings.of_snapshot(settings)
+    stated = None if settings is None else AllocatorSettings.of_snapshot(settings)
     parts: list[pd.DataFrame] = []
     unmatched = replaced = 0
     devices = {*events["device"].unique().tolist(), *blocks["device"].unique().tolist()}
