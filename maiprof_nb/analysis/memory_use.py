@@ -84,7 +84,7 @@ def _allocated(session: Session) -> list[MemoryUse]:
     found: dict[tuple[int | None, int], MemoryUse] = {}
     for one in devices:  # snapshots first
         peak = memory_curve(session, device=one)["reserved_bytes"].max()
-        total = _size(session, one)
+        total = device_bytes(session, one)
         if total and pd.notna(peak) and 0 < int(peak) <= total:
             table = "allocator_events" if one.kind == "snapshot" else "memory_events"
             how = "reserved by PyTorch's allocator"
@@ -93,8 +93,8 @@ def _allocated(session: Session) -> list[MemoryUse]:
     return list(found.values())
 
 
-def _size(session: Session, device: MemoryDevice) -> int | None:
-    """Bytes of the device, as the trace of its rank states them."""
+def device_bytes(session: Session, device: MemoryDevice) -> int | None:
+    """Size of a device's memory, as the trace of its rank states it; None where none does."""
     sizes = (
         device_facts(session, number, device.device).memory_bytes
         for number, recording in enumerate(session.recordings)
