@@ -60,16 +60,16 @@ def memory_drain(peak: MemoryPeak, *, moments: int = MAX_MOMENTS) -> pd.DataFram
     -------
     DataFrame
         ``after_ns`` (since the moment; events where the log has only an order), ``category``
-        and ``size_bytes`` still live, each row until the next moment. The first moment is 0;
-        what lives at the end of the log stays in the last.
+        and ``size_bytes`` still live, each row until the next moment. The first moment is 0,
+        the last the end of the log.
     """
     live = peak.live
     category = live["category"].astype(str)
     gone = np.sort(live.loc[live["fate"] != KEPT, "freed_after_ns"].to_numpy(np.int64))
     at = np.unique(gone)
-    if len(at) >= moments:
-        at = at[np.unique(np.linspace(0, len(at) - 1, moments - 1).round().astype(np.int64))]
-    at = np.unique(np.concatenate([[0], at]))
+    if len(at) > moments - 2:
+        at = at[np.unique(np.linspace(0, len(at) - 1, moments - 2).round().astype(np.int64))]
+    at = np.unique(np.concatenate([[0], at, [peak.log.span.end_ns - peak.ts_ns]]))
     end = live["freed_after_ns"].to_numpy(np.float64, na_value=np.inf)
     # the first moment at which it no longer lives; beyond the last for what is never freed
     until = np.where(np.isinf(end), len(at), np.searchsorted(at, end, side="left"))
