@@ -94,10 +94,17 @@ def _allocated(session: Session) -> list[MemoryUse]:
 
 
 def device_bytes(session: Session, device: MemoryDevice) -> int | None:
-    """Size of a device's memory, as the trace of its rank states it; None where none does."""
+    """Size of a device's memory; None where nothing states it.
+
+    By the trace of its rank, else by samplers where all devices they saw are of one size.
+    """
     sizes = (
         device_facts(session, number, device.device).memory_bytes
         for number, recording in enumerate(session.recordings)
         if recording.kind == "trace" and recording.rank in {device.rank, None}
     )
-    return next((size for size in sizes if size), None)
+    stated = next((size for size in sizes if size), None)
+    if stated is not None or device.device_type == HOST:
+        return stated
+    sampled = {one.total_bytes for one in _sampled(session)}
+    return sampled.pop() if len(sampled) == 1 else None

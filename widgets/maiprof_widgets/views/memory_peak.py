@@ -81,12 +81,8 @@ class MemoryPeakView(ipywidgets.VBox):
         self._dark, self._drawn = link.dark, False
         fit = FitView()
         fit.on_msg(self._on_drawn)
-        choices = ipywidgets.HBox(
-            [self.device, self.when, self._point], layout={"flex_flow": "row wrap"}
-        )
-        by = ipywidgets.HBox(
-            [ipywidgets.Label("Held by"), self.by], layout={"flex_flow": "row wrap"}
-        )
+        choices = _row(_TITLE, self.device, self.when, self._point)
+        by = _row("Held by", self.by)
         self._parts = ipywidgets.VBox(
             [by, self.table, HeaderSort(), self._caption, self.flame, ipywidgets.HTML(_DRAIN), fit,
              self.figure],
@@ -229,7 +225,14 @@ _DRAIN = (
     "<b>How it drained</b>: what was live then and still is, by category. What reaches the right "
     "edge is never freed in the log."
 )
+_TITLE = "<b>What was live</b>"
 _POINT = "No moment is pointed at yet: this is the peak. Point at one in a view of time."
+
+
+def _row(title: str, *widgets: ipywidgets.Widget) -> ipywidgets.HBox:
+    """Widgets side by side behind some words."""
+    layout = {"flex_flow": "row wrap", "align_items": "center", "grid_gap": "4px 10px"}
+    return ipywidgets.HBox([ipywidgets.HTML(title), *widgets], layout=layout)
 
 
 def _toggle(options: list[tuple[str, str]]) -> ipywidgets.ToggleButtons:
