@@ -8,8 +8,10 @@ from maiprof_nb.findings.rules import RULES
 from maiprof_nb.session import Session
 from maiprof_widgets.link import LinkState
 from maiprof_widgets.views.findings import FindingsView
+from maiprof_widgets.views.folded import FoldedView
 from maiprof_widgets.views.header import HeaderView
 from maiprof_widgets.views.memory import MemoryView
+from maiprof_widgets.views.memory_diff import MemoryDiffView
 from maiprof_widgets.views.memory_peak import MemoryPeakView
 from maiprof_widgets.views.page import PageView
 from maiprof_widgets.views.sources import SourcesView
@@ -36,6 +38,8 @@ class MemoryDashboard(ipywidgets.VBox):
         What is looked at.
     findings, memory, peak
         The views.
+    diff : FoldedView
+        What grew between two moments, made when it is opened.
     """
 
     def __init__(self, session: Session, link: LinkState | None = None) -> None:
@@ -44,6 +48,9 @@ class MemoryDashboard(ipywidgets.VBox):
         self.findings = FindingsView(session, link, rules=MEMORY_RULES, compact=True, later=True)
         self.memory = MemoryView(session, link)
         self.peak = MemoryPeakView(session, link)
+        self.diff = FoldedView(
+            "What grew between two moments", lambda: MemoryDiffView(session, link)
+        )
         self.memory.observe(lambda _change: self.peak.device.choose(self.memory.device), "about")
         super().__init__(
             [
@@ -54,11 +61,8 @@ class MemoryDashboard(ipywidgets.VBox):
                 TrustLine(session, "memory-curve"),
                 self.peak,
                 TrustLine(session, "memory-peak"),
-                *self._more(),
+                self.diff,
                 SourcesView(session),
             ]
         )
         self.add_class("maiprof-dashboard")
-
-    def _more(self) -> list[ipywidgets.Widget]:
-        return []
