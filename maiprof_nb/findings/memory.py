@@ -32,7 +32,7 @@ _FIT = (
 _SHAPES = {  # in the order in which they matter; outcomes that have the shape
     "oom": ("Out of memory, or nearly", (FOUND,), _FIT),
     "memory-leak": ("Rising", (FOUND,), _LEAK),
-    "fragmentation": ("Far below what is reserved", (FOUND,), _FRAGMENTATION),
+    "fragmentation": ("Torn into holes", (FOUND,), _FRAGMENTATION),
     "memory-sawtooth": ("A sawtooth", (FOUND, "passed"), _SAWTOOTH),
 }
 
