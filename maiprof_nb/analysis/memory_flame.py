@@ -59,26 +59,32 @@ def memory_flame(
     -----
     Native frames are left out of stacks that have Python frames: they are the allocator, the
     dispatcher and the interpreter. Backward passes run by the autograd engine have only native
-    frames, and keep them.
+    frames, and keep those from the one that says most outwards.
     """
     live = peak.live
     by_stack = live.groupby(live["stack"].fillna(-1).astype("int64"))["size_bytes"]
     sums = by_stack.agg(["sum", "size"]).sort_values("sum", ascending=False)
-    texts = peak.log.stacks.set_index("stack")["frames"].astype(object)
+    stacks = peak.log.stacks.set_index("stack").astype(object)
+    texts, labels = stacks["frames"], stacks["label"]
     nodes = [_Node("everything live", "all", -1)]
     for stack, total, blocks in sums.itertuples():
-        text = texts.get(stack, "") if stack >= 0 else ""
-        _add(nodes, _path(str(text).splitlines()), (int(stack), int(total), int(blocks)))
+        known = stack >= 0 and stack in texts.index
+        frames = str(texts[stack]).splitlines() if known else []
+        path = _path(frames, str(labels[stack]) if known else "")
+        _add(nodes, path, (int(stack), int(total), int(blocks)))
     if peak.unnamed_bytes:
         _add(nodes, [("allocated before the recording", "native")], (-1, peak.unnamed_bytes, 0))
     return _table(nodes, min_share, max_nodes)
 
 
-def _path(frames: list[str]) -> list[tuple[str, str]]:
+def _path(frames: list[str], label: str) -> list[tuple[str, str]]:
     """Names and kinds from the outermost frame; Python frames as traces name them."""
     told = [(_traced(text), _kind(text)) for text in reversed(frames)]
     python = [one for one in told if one[1] != "native"]
-    return python or told or [(UNKNOWN, "native")]
+    if python or not told:
+        return python or [(UNKNOWN, "native")]
+    inner = frames.index(label) if label in frames else 0  # below the label: the allocator
+    return told[: len(told) - inner]
 
 
 def _kind(text: str) -> str:
@@ -89,7 +95,9 @@ def _kind(text: str) -> str:
 
 def _traced(text: str) -> str:
     found = _PYTHON.match(text)
-    return f"{found['file']}({found['line']}): {found['name']}" if found else text
+    if found:
+        return f"{found['file']}({found['line']}): {found['name']}"
+    return text.removesuffix(" (??:0)")
 
 
 def _add(nodes: list[_Node], path: list[tuple[str, str]], held: tuple[int, int, int]) -> None:

@@ -11,7 +11,7 @@ import pandas as pd
 
 from maiprof_nb import units
 from maiprof_nb.analysis._intervals import union
-from maiprof_nb.analysis._memory_origins import lines_of, modules_of
+from maiprof_nb.analysis._memory_origins import OUTSIDE, lines_of, modules_of
 from maiprof_nb.analysis.active_memory import MemoryDevice, MemoryLog, memory_log
 from maiprof_nb.analysis.memory_categories import categories_of
 from maiprof_nb.analysis.phases import PHASES, phase_calls
@@ -19,6 +19,18 @@ from maiprof_nb.analysis.steps import steps
 from maiprof_nb.errors import UsageError
 from maiprof_nb.session import Session
 from maiprof_nb.timebase import TimeWindow
+
+__all__ = [
+    "FREED",
+    "GROUPS",
+    "KEPT",
+    "OPTIMIZER",
+    "OUTSIDE",
+    "MemoryPeak",
+    "memory_peak",
+    "peak_of",
+    "state_of",
+]
 
 Ints = npt.NDArray[np.int64]
 

@@ -77,7 +77,7 @@ def _ticks(after_ns: pd.Series, axis: str) -> dict[str, object]:
 
 def _after(ns: float, axis: str, *, round_: bool = False) -> str:
     if axis == ORDER:
-        return f"{units.count(ns)} events"
+        return units.count(ns) if round_ else f"{units.count(ns)} events"
     if not round_:
         return units.duration(ns)
     scale, unit = next((one for one in _TIMES if ns >= one[0]), (1, "ns"))

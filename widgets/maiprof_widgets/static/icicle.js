@@ -87,6 +87,7 @@ function render({ model, el }) {
     cursor = null;
     tip.hidden = true;
     found = matching(nodes, search.value);
+    say(null);
     lay();
     canvas.setAttribute("aria-label", `${picture.title}. ${picture.facts ?? ""} ${inWords()}`);
     root.dataset.painted = String(Number(root.dataset.painted ?? 0) + 1);

@@ -70,7 +70,7 @@ def table(found: pd.DataFrame, by: str, before: Moment, after: Moment) -> pd.Dat
             TITLES[by]: _names(found, by, before, after),
             f"Before ({unit})": (found["before_bytes"] / scale).round(3),
             f"After ({unit})": (found["after_bytes"] / scale).round(3),
-            f"Grown ({unit})": (found["grown_bytes"] / scale).round(3),
+            f"Grown ({unit})": (found["grown_bytes"] / scale).round(3) + 0.0,  # no -0.0
             "Of what grew (%)": (100 * found["grown_bytes"].clip(lower=0) / every).round(1),
             "Blocks before": found["before_blocks"],
             "Blocks after": found["after_blocks"],

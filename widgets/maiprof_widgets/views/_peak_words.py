@@ -10,7 +10,7 @@ import pandas as pd
 from maiprof_nb import units
 from maiprof_nb.analysis.kv_cache import cache_growth
 from maiprof_nb.analysis.memory_drain import floor_of
-from maiprof_nb.analysis.memory_peak import FREED, MemoryPeak
+from maiprof_nb.analysis.memory_peak import FREED, OUTSIDE, MemoryPeak
 from maiprof_nb.analysis.memory_use import device_bytes
 from maiprof_nb.session import Session
 from maiprof_nb.timebase import NS_PER_US
@@ -47,7 +47,7 @@ def unit_of(most: float) -> tuple[int, str]:
 def headline(session: Session, peak: MemoryPeak, *, pointed: bool) -> str:
     """The moment in a sentence or two, as HTML."""
     log = peak.log
-    what = "live" if pointed else "at the peak"
+    what = "live" if pointed or log.device.axis == "state" else "at the peak"
     size = units.size(peak.peak_bytes)
     where = (
         [f"at {words.moment(log, peak.ts_ns / NS_PER_US)}"] if log.device.axis != "state" else []
@@ -106,6 +106,15 @@ def _cache(peak: MemoryPeak) -> list[str]:
         f"The key-value cache grows by {units.size(growth.bytes_per_token)} a token: x "
         f"{units.count(growth.tokens)} tokens = {units.size(growth.size_bytes)} at its largest."
     ]
+
+
+def tells(peak: MemoryPeak, group: str) -> bool:
+    """Whether grouping by it says anything at all."""
+    if group in ("phase", "step"):
+        return bool(peak.live[group].notna().any())
+    if group == "module":
+        return bool((peak.live["module"] != OUTSIDE).any())
+    return group != "fate" or peak.log.device.axis != "state"
 
 
 def table(peak: MemoryPeak, group: str, most_rows: int) -> tuple[pd.DataFrame, pd.DataFrame]:

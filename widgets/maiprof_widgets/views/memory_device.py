@@ -12,6 +12,7 @@ from maiprof_nb.session import Session
 from maiprof_widgets import escaping
 from maiprof_widgets.link import LinkState
 
+WIDE = {"width": "max-content", "max_width": "100%"}
 Options = list[tuple[str, MemoryDevice]]
 
 
@@ -45,7 +46,7 @@ class MemoryDeviceChoice(ipywidgets.Dropdown):
 
     def __init__(self, session: Session, link: LinkState) -> None:
         self.session, self.link = session, link
-        super().__init__(options=self._offered(), layout={"width": "auto", "max_width": "100%"})
+        super().__init__(options=self._offered(), layout=dict(WIDE))
         self._hide()
         link.observe(self._on_ranks, "ranks")
 

@@ -16,7 +16,7 @@ from maiprof_nb.timebase import TimeWindow
 from maiprof_widgets.link import LinkState, Selection
 from maiprof_widgets.views import _diff_words as words
 from maiprof_widgets.views.delayed import Delayed
-from maiprof_widgets.views.memory_device import device_options
+from maiprof_widgets.views.memory_device import WIDE, device_options
 from maiprof_widgets.views.status import StatusLine
 from maiprof_widgets.views.table import HeaderSort, column_sides, paged_table
 
@@ -184,18 +184,27 @@ class Side(ipywidgets.HBox):
             for number, session in enumerate(sessions)
             for label, device in device_options(session)
         ]
-        self.source = ipywidgets.Dropdown(options=options, layout={"width": "auto"})
+        self.source = ipywidgets.Dropdown(options=options, layout=dict(WIDE))
         self.source.layout.display = None if len(options) > 1 else "none"
         self.when = ipywidgets.Dropdown(
             options=[(text, key) for key, text in _MOMENTS.items()],
             value=when,
-            layout={"width": "auto"},
+            layout=dict(WIDE),
         )
         heading = ipywidgets.HTML(f"<b>{title}</b>", layout={"width": "60px"})
         super().__init__(
             [heading, self.source, self.when],
             layout={"flex_flow": "row wrap", "align_items": "center"},
         )
+        self._hide()
+        self.source.observe(lambda _change: self._hide(), "value")
+
+    @property
+    def _one_moment(self) -> bool:
+        return self.source.value is not None and self.source.value[1].axis == "state"
+
+    def _hide(self) -> None:
+        self.when.layout.display = "none" if self._one_moment else None
 
     @property
     def session(self) -> Session | None:
@@ -206,6 +215,8 @@ class Side(ipywidgets.HBox):
     def words(self) -> str:
         """The moment in words."""
         when = _MOMENTS[self.when.value]
+        if self._one_moment:
+            return str(self.source.label)
         several = len(self.source.options) > 1
         return f"the {when} of {self.source.label}" if several else f"the {when}"
 
@@ -226,6 +237,8 @@ class Side(ipywidgets.HBox):
                 "_dump_snapshot) or profile with profile_memory=True",
             )
         log = memory_log(self.session, self.source.value[1])
+        if self._one_moment:
+            return Moment(log, len(log.ts_ns) - 1)
         fixed = {"start": 0, "end": len(log.ts_ns) - 1, "peak": int(log.allocated_bytes.argmax())}
         if self.when.value in fixed:
             return Moment(log, fixed[self.when.value])

@@ -83,11 +83,13 @@ class MemoryPeakView(ipywidgets.VBox):
         fit.on_msg(self._on_drawn)
         choices = _row(_TITLE, self.device, self.when, self._point)
         by = _row("Held by", self.by)
+        self._drain = ipywidgets.VBox(
+            [ipywidgets.HTML(_DRAIN), fit, self.figure], layout={"overflow": "visible"}
+        )
         self._parts = ipywidgets.VBox(
-            [by, self.table, HeaderSort(), self._caption, self.flame, ipywidgets.HTML(_DRAIN), fit,
-             self.figure],
+            [by, self.table, HeaderSort(), self._caption, self.flame, self._drain],
             layout={"overflow": "visible"},
-        )  # fmt: skip
+        )
         super().__init__([choices, self.headline, self._parts, self.status])
         self.add_class("maiprof-peak")
         self._show()
@@ -129,17 +131,34 @@ class MemoryPeakView(ipywidgets.VBox):
         self.headline.layout.display = self._parts.layout.display = None if peak else "none"
         if peak is None:
             return
+        axis = peak.log.device.axis
+        self.when.layout.display = self._point.layout.display = None if axis == "time" else "none"
+        self._drain.layout.display = None if axis != "state" else "none"
         with self.status.guard():
+            self._offer_groups(peak)
             self.headline.value = words.headline(self.session, peak, pointed=self._pointed)
             self.flame.show(peak, f"Bytes by call path, {self._moment(peak)}")
             self._redraw()
         self._show_table()
 
+    def _offer_groups(self, peak: MemoryPeak) -> None:
+        """What tells nothing here is no choice."""
+        options = [(words.LABELS[one], one) for one in GROUPS if words.tells(peak, one)]
+        if list(self.by.options) != options:
+            held = self.by.value
+            self._updating = True
+            try:
+                self.by.options = options  # chooses none
+                self.by.value = held if held in dict(options).values() else options[0][1]
+            finally:
+                self._updating = False
+
     def _moment(self, peak: MemoryPeak) -> str:
-        return f"{units.size(peak.peak_bytes)} {'live' if self._pointed else 'at the peak'}"
+        what = "live" if self._pointed or peak.log.device.axis == "state" else "at the peak"
+        return f"{units.size(peak.peak_bytes)} {what}"
 
     def _show_table(self) -> None:
-        if self.peak is None:
+        if self.peak is None or self._updating:
             return
         with self.status.guard():
             self.rows, shown = words.table(self.peak, self.by.value, MAX_ROWS)
