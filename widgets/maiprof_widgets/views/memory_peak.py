@@ -116,10 +116,8 @@ class MemoryPeakView(ipywidgets.VBox):
     def _asked(self) -> MemoryPeak:
         device = self.device.device
         timed = device is not None and device.axis == "time"
-        if self.when.value == "moment" and timed:
-            if self.link.moment_ns is not None:
-                return memory_peak(self.session, device, at_ns=self.link.moment_ns)
-            self.status.show(_POINT, missing=True)
+        if self._pointed and timed:
+            return memory_peak(self.session, device, at_ns=self.link.moment_ns)
         return memory_peak(self.session, device, window=self.link.window if timed else None)
 
     @property
@@ -140,6 +138,8 @@ class MemoryPeakView(ipywidgets.VBox):
             self.flame.show(peak, f"Bytes by call path, {self._moment(peak)}")
             self._redraw()
         self._show_table()
+        if self.when.value == "moment" and not self._pointed and not self.status.value:
+            self.status.show(_POINT, missing=True)
 
     def _offer_groups(self, peak: MemoryPeak) -> None:
         """What tells nothing here is no choice."""
