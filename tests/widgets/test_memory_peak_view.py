@@ -194,3 +194,17 @@ def test_the_dashboard_follows_one_choice_of_a_device() -> None:
     assert dashboard.peak.device.device == dashboard.memory.device
     dashboard.diff.button.value = True
     assert "forward (model.py:47)" in dashboard.diff.children[1].verdict.value
+
+
+def test_the_key_value_cache_as_bytes_a_token_times_tokens() -> None:
+    """Two tensors, each made anew 1 MiB larger for every one of 32 tokens."""
+    job = Job()
+    cache = "update (/job/kv_cache.py:7)"
+    held = [job.take(MIB, cache), job.take(MIB, cache)]
+    for token in range(2, 33):
+        for tensor in (0, 1):
+            made = job.take(token * MIB, cache)
+            job.give(held[tensor])
+            held[tensor] = made
+    said = MemoryPeakView(job.session(), LinkState()).headline.value
+    assert "grows by 2.00 MiB a token: x 32 tokens = 64.0 MiB at its largest" in said

@@ -58,7 +58,7 @@ class MemoryDeviceChoice(ipywidgets.Dropdown):
 
     def choose(self, device: MemoryDevice | None) -> None:
         """Choose one that is offered; any other changes nothing."""
-        if device in [one for _, one in self.options]:
+        if device in [one for _, one in self._offered()]:
             self.value = device
 
     def _offered(self) -> Options:
@@ -71,4 +71,4 @@ class MemoryDeviceChoice(ipywidgets.Dropdown):
         self._hide()
 
     def _hide(self) -> None:
-        self.layout.display = None if len(self.options) > 1 else "none"
+        self.layout.display = None if len(self._offered()) > 1 else "none"
