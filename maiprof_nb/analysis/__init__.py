@@ -12,6 +12,8 @@ from maiprof_nb.analysis.generation import generation
 from maiprof_nb.analysis.icicle import icicle
 from maiprof_nb.analysis.job_states import job_states
 from maiprof_nb.analysis.kernel_ranking import kernel_ranking
+from maiprof_nb.analysis.memory_diff import memory_diff
+from maiprof_nb.analysis.memory_peak import memory_peak
 from maiprof_nb.analysis.metrics import metric_series, metric_summary
 from maiprof_nb.analysis.operator_ranking import operator_ranking
 from maiprof_nb.analysis.phase_steps import phase_steps
@@ -44,6 +46,8 @@ __all__ = [
     "kernel_ranking",
     "live_at",
     "memory_curve",
+    "memory_diff",
+    "memory_peak",
     "metric_series",
     "metric_summary",
     "operator_ranking",

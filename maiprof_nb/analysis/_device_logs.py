@@ -1,13 +1,11 @@
-"""The replayed logs of every device's memory, replayed once a session."""
+"""The replayed logs of every device's memory."""
 
 from __future__ import annotations
 
-from maiprof_nb.analysis._remember import remembered
 from maiprof_nb.analysis.active_memory import HOST, MemoryLog, memory_devices, memory_log
 from maiprof_nb.session import Session
 
 
-@remembered
 def device_logs(session: Session) -> tuple[MemoryLog, ...]:
     """One log a device; a snapshot is preferred to a trace of the same rank.
 

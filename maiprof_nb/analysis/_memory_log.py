@@ -16,6 +16,7 @@ import pandas as pd
 from maiprof_nb.allocator import doing
 from maiprof_nb.analysis._category_lives import category_sums, single_lives
 from maiprof_nb.analysis._paired_changes import paired
+from maiprof_nb.analysis._remember import remembered
 from maiprof_nb.analysis._stack_of_operators import operator_stacks
 from maiprof_nb.errors import NotAnswerableError, UsageError
 from maiprof_nb.recording import Recording
@@ -130,7 +131,7 @@ def memory_devices(session: Session) -> tuple[MemoryDevice, ...]:
 
 
 def memory_log(session: Session, device: MemoryDevice | None = None) -> MemoryLog:
-    """Replay one device's memory.
+    """Replay one device's memory, once a session.
 
     Parameters
     ----------
@@ -160,9 +161,18 @@ def memory_log(session: Session, device: MemoryDevice | None = None) -> MemoryLo
             f"{device.label} is not in this session",
             remedy=f"Here: {'; '.join(d.label for d in known)}",
         )
-    recording = session.recordings[device.recording]
-    offset_ns = session.placements[device.recording].offset_ns
-    return _REPLAYS[device.kind](recording, device, offset_ns)
+    logs = _logs(session)
+    if device not in logs:
+        recording = session.recordings[device.recording]
+        offset_ns = session.placements[device.recording].offset_ns
+        logs[device] = _REPLAYS[device.kind](recording, device, offset_ns)
+    return logs[device]
+
+
+@remembered
+def _logs(_session: Session) -> dict[MemoryDevice, MemoryLog]:
+    """Those replayed so far."""
+    return {}
 
 
 def _snapshot_devices(session: Session, number: int, recording: Recording) -> list[MemoryDevice]:

@@ -1,4 +1,4 @@
-"""Remembers an analysis of a session for as long as the session lives."""
+"""Remembers an analysis for as long as what it was asked of lives."""
 
 from __future__ import annotations
 
@@ -6,20 +6,19 @@ from collections.abc import Callable
 from functools import wraps
 from typing import TypeVar
 
-from maiprof_nb.session import Session
-
+S = TypeVar("S")
 T = TypeVar("T")
 
 
-def remembered(analysis: Callable[[Session], T]) -> Callable[[Session], T]:
-    """Compute once a session: sessions never change, and views ask again at every zoom."""
+def remembered(analysis: Callable[[S], T]) -> Callable[[S], T]:
+    """Compute once a session (or a log): they never change, and views ask again at every zoom."""
     key = f"_remembered_{analysis.__module__}.{analysis.__qualname__}"
 
     @wraps(analysis)
-    def ask(session: Session) -> T:
-        if key not in session.__dict__:
-            session.__dict__[key] = analysis(session)
-        found: T = session.__dict__[key]
+    def ask(of: S) -> T:
+        if key not in of.__dict__:
+            of.__dict__[key] = analysis(of)
+        found: T = of.__dict__[key]
         return found
 
     return ask

@@ -102,7 +102,7 @@ def _enclosing(ranges: pd.DataFrame, at: pd.DataFrame) -> tuple[npt.NDArray[np.i
     for thread in np.unique(asking_thread):
         mine, asked = own_thread == thread, np.flatnonzero(asking_thread == thread)
         if mine.any():
-            parts.append((asked, _levels(start[mine], end[mine], code[mine], ts_ns[asked])))
+            parts.append((asked, levels_around(start[mine], end[mine], code[mine], ts_ns[asked])))
     found = np.full((max((len(p) for _, p in parts), default=0), len(at)), _NONE, dtype=np.int64)
     for asked, levels in parts:
         found[len(found) - len(levels) :, asked] = levels
@@ -117,13 +117,13 @@ def _threads(
     return codes[: len(ranges)], codes[len(ranges) :]
 
 
-def _levels(
+def levels_around(
     start: npt.NDArray[np.int64],
     end: npt.NDArray[np.int64],
     code: npt.NDArray[np.int64],
     ts_ns: npt.NDArray[np.int64],
 ) -> npt.NDArray[np.int64]:
-    """For one thread: the range of each depth around each moment, deepest first."""
+    """For one thread: the range of each depth around each moment, deepest first; -1 = none."""
     order = np.lexsort((-end, start))
     start, end, code = start[order], end[order], code[order]
     # depth of a range = ranges opened before it and not yet closed (they nest on a thread)

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from maiprof_nb.analysis._remember import remembered
 from maiprof_nb.analysis.active_memory import MemoryDevice, MemoryLog, memory_log
 from maiprof_nb.session import Session
 
@@ -79,6 +80,7 @@ def memory_categories(session: Session, device: MemoryDevice | None = None) -> p
     return categories_of(memory_log(session, device))
 
 
+@remembered
 def categories_of(log: MemoryLog) -> pd.DataFrame:
     """As `memory_categories`, of a log already replayed."""
     if log.device.kind == "timeline":

@@ -1,4 +1,4 @@
-"""The peak of a device's memory: what was live, whose it was, and what became of it."""
+"""The peak of a device's memory, or another moment: what was live, whose, what became of it."""
 
 from __future__ import annotations
 
@@ -9,12 +9,28 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from maiprof_nb import units
 from maiprof_nb.analysis._intervals import union
+from maiprof_nb.analysis._memory_origins import OUTSIDE, lines_of, modules_of
 from maiprof_nb.analysis.active_memory import MemoryDevice, MemoryLog, memory_log
 from maiprof_nb.analysis.memory_categories import categories_of
 from maiprof_nb.analysis.phases import PHASES, phase_calls
 from maiprof_nb.analysis.steps import steps
+from maiprof_nb.errors import UsageError
 from maiprof_nb.session import Session
+from maiprof_nb.timebase import TimeWindow
+
+__all__ = [
+    "FREED",
+    "GROUPS",
+    "KEPT",
+    "OPTIMIZER",
+    "OUTSIDE",
+    "MemoryPeak",
+    "memory_peak",
+    "peak_of",
+    "state_of",
+]
 
 Ints = npt.NDArray[np.int64]
 
@@ -31,19 +47,20 @@ _STACK_PHASES = (
                             r"|AccumulateGrad")),
     ("forward", re.compile(r"\bforward\b|_call_impl")),
 )  # fmt: skip
-_GROUPS = ("stack", "line", "phase", "step", "category", "fate")
+GROUPS = ("line", "module", "phase", "step", "category", "stack", "fate")
+FREED, KEPT = "freed", "alive at the end"
 
 
 @dataclass(frozen=True)
 class MemoryPeak:
-    """The moment at which one device had most allocated.
+    """The moment at which one device had most allocated, or another that was asked for.
 
     Parameters
     ----------
     log : MemoryLog
         Where it was found.
     state : int
-        The state of the log (the first with the most).
+        The state of the log (of the peak: the first with the most).
     ts_ns : int
         When, in ns of the session (event number where the log has only an order).
     peak_bytes : int
@@ -57,9 +74,10 @@ class MemoryPeak:
         allocation that made it.
     live : DataFrame
         What was live: ``allocation, size_bytes, ts_ns, end_ns, before_log, stack, label, line,
-        category, confidence, phase, step, fate`` (``freed`` or ``alive at the end``) and
-        ``freed_after_ns``, from the peak to the free. ``line`` is the innermost frame of the
-        user's own code, ``phase`` and ``step`` those of the allocation.
+        module, category, confidence, phase, step, fate`` (``freed`` or ``alive at the end``) and
+        ``freed_after_ns``, from the moment to the free. ``line`` is the innermost frame of the
+        user's own code, ``module`` the innermost ``nn.Module`` as a trace names it, or where its
+        ``forward`` was called; ``phase`` and ``step`` are those of the allocation.
     """
 
     log: MemoryLog
@@ -79,10 +97,10 @@ class MemoryPeak:
     @property
     def kept_bytes(self) -> int:
         """Live at the peak and still at the end of the log."""
-        return int(self.live.loc[self.live["fate"] != "freed", "size_bytes"].sum())
+        return int(self.live.loc[self.live["fate"] != FREED, "size_bytes"].sum())
 
     def by(self, group: str) -> pd.DataFrame:
-        """Bytes at the peak by ``stack, line, phase, step, category`` or ``fate``.
+        """Bytes at the moment by ``line, module, phase, step, category, stack`` or ``fate``.
 
         Returns
         -------
@@ -90,10 +108,10 @@ class MemoryPeak:
             The group, ``size_bytes, blocks, freed_bytes`` (freed later in the log) and
             ``freed_after_ns`` (median time from the peak to their free), largest first.
         """
-        if group not in _GROUPS:
-            raise ValueError(f"one of {', '.join(_GROUPS)}, not {group}")
+        if group not in GROUPS:
+            raise ValueError(f"one of {', '.join(GROUPS)}, not {group}")
         live = self.live.assign(
-            freed_bytes=self.live["size_bytes"].where(self.live["fate"] == "freed", 0)
+            freed_bytes=self.live["size_bytes"].where(self.live["fate"] == FREED, 0)
         )
         table = live.groupby(group, dropna=False, observed=True).agg(
             size_bytes=("size_bytes", "sum"),
@@ -104,8 +122,14 @@ class MemoryPeak:
         return table.sort_values("size_bytes", ascending=False, kind="stable").reset_index()
 
 
-def memory_peak(session: Session, device: MemoryDevice | None = None) -> MemoryPeak:
-    """The peak of one device's allocated memory.
+def memory_peak(
+    session: Session,
+    device: MemoryDevice | None = None,
+    *,
+    window: TimeWindow | None = None,
+    at_ns: int | None = None,
+) -> MemoryPeak:
+    """The peak of one device's allocated memory, or what was live at another moment.
 
     Parameters
     ----------
@@ -113,22 +137,50 @@ def memory_peak(session: Session, device: MemoryDevice | None = None) -> MemoryP
         What was recorded; a selected window does not cut the log.
     device : MemoryDevice, optional
         One of `memory_devices`; the first by default.
+    window : TimeWindow, optional
+        Where to look for the peak, in ns of the log's axis; all of the log by default.
+    at_ns : int, optional
+        This moment in place of a peak, after all changes of that very time stamp.
 
     Raises
     ------
     NotAnswerableError
         If nothing in the session says anything about memory.
+    UsageError
+        If moment or window lie outside the log.
 
     Notes
     -----
     Where the log begins late, an earlier and higher peak may be missing.
     """
-    return peak_of(session, memory_log(session, device))
+    log = memory_log(session, device)
+    if at_ns is not None:
+        _require(log, TimeWindow(at_ns, at_ns))
+        return state_of(session, log, int(log.states_at(at_ns)))
+    return peak_of(session, log, window)
 
 
-def peak_of(session: Session, log: MemoryLog) -> MemoryPeak:
+def peak_of(session: Session, log: MemoryLog, window: TimeWindow | None = None) -> MemoryPeak:
     """As `memory_peak`, of a log already replayed."""
-    state = int(log.allocated_bytes.argmax())
+    first, end = 0, len(log.ts_ns)
+    if window is not None:
+        _require(log, window)
+        first = max(int(np.searchsorted(log.ts_ns, window.start_ns, side="left")) - 1, 0)
+        end = max(int(np.searchsorted(log.ts_ns, window.end_ns, side="right")), first + 1)
+    return state_of(session, log, first + int(log.allocated_bytes[first:end].argmax()))
+
+
+def _require(log: MemoryLog, window: TimeWindow) -> None:
+    if window.end_ns < log.span.start_ns or window.start_ns > log.span.end_ns:
+        raise UsageError(
+            f"the memory log of {log.device.label} does not cover this time",
+            remedy=f"It covers {units.duration(log.span.start_ns)} to "
+            f"{units.duration(log.span.end_ns)}",
+        )
+
+
+def state_of(session: Session, log: MemoryLog, state: int) -> MemoryPeak:
+    """What was live in one state of a log."""
     at_ns = int(log.ts_ns[state])
     lives = log.allocations
     living = ((lives["first_state"] <= state) & (lives["end_state"] > state)).to_numpy(bool)
@@ -143,12 +195,13 @@ def peak_of(session: Session, log: MemoryLog) -> MemoryPeak:
     timed = _phases_at(session, log, at)
     live = live.assign(
         label=names.fillna("no stack recorded"),
-        line=names.fillna("no stack recorded"),
+        line=lines_of(session, log, live),
+        module=modules_of(session, log, live),
         category=kind["category"].to_numpy(),
         confidence=kind["confidence"].to_numpy(),
         phase=phase.where(phase.notna() | old, timed),
         step=_steps_at(session, log, at).mask(old),
-        fate=np.where(live["end_ns"].isna(), "alive at the end", "freed"),
+        fate=np.where(live["end_ns"].isna(), KEPT, FREED),
         freed_after_ns=live["end_ns"] - at_ns,
     )
     step = _steps_at(session, log, np.array([at_ns])).iloc[0]

@@ -84,7 +84,7 @@ def _allocated(session: Session) -> list[MemoryUse]:
     found: dict[tuple[int | None, int], MemoryUse] = {}
     for one in devices:  # snapshots first
         peak = memory_curve(session, device=one)["reserved_bytes"].max()
-        total = _size(session, one)
+        total = device_bytes(session, one)
         if total and pd.notna(peak) and 0 < int(peak) <= total:
             table = "allocator_events" if one.kind == "snapshot" else "memory_events"
             how = "reserved by PyTorch's allocator"
@@ -93,11 +93,18 @@ def _allocated(session: Session) -> list[MemoryUse]:
     return list(found.values())
 
 
-def _size(session: Session, device: MemoryDevice) -> int | None:
-    """Bytes of the device, as the trace of its rank states them."""
+def device_bytes(session: Session, device: MemoryDevice) -> int | None:
+    """Size of a device's memory; None where nothing states it.
+
+    By the trace of its rank, else by samplers where all devices they saw are of one size.
+    """
     sizes = (
         device_facts(session, number, device.device).memory_bytes
         for number, recording in enumerate(session.recordings)
         if recording.kind == "trace" and recording.rank in {device.rank, None}
     )
-    return next((size for size in sizes if size), None)
+    stated = next((size for size in sizes if size), None)
+    if stated is not None or device.device_type == HOST:
+        return stated
+    sampled = {one.total_bytes for one in _sampled(session)}
+    return sampled.pop() if len(sampled) == 1 else None

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 import maiprof_nb
+from maiprof_nb.analysis._memory_origins import OUTSIDE, module_in
 from maiprof_nb.analysis.memory_categories import memory_categories
 from maiprof_nb.analysis.memory_diff import memory_diff
+from maiprof_nb.analysis.memory_drain import floor_of, memory_drain
+from maiprof_nb.analysis.memory_flame import memory_flame
 from maiprof_nb.analysis.memory_peak import memory_peak
 from maiprof_nb.errors import UsageError
 from maiprof_nb.session import Session
+from maiprof_nb.timebase import TimeWindow
 from tests.conftest import CORPUS
 from tests.findings.tiny_memory import MIB, Job
 from tests.shipped_samples import loaded, truth
@@ -120,3 +126,112 @@ def test_a_real_peak_in_the_optimizer() -> None:
     # AdamW: two tensors a parameter; gradients as large as the parameters
     assert by["optimizer state"] == pytest.approx(2 * by["gradients"], rel=0.01)
     assert by["parameters"] <= by["gradients"]
+
+
+def test_the_peak_of_a_window_and_what_is_live_at_a_moment(step: Session) -> None:
+    """By hand from `one_step`: 7 before, then 10 and 20; small ones come and go above 37."""
+    early = memory_peak(step, window=TimeWindow(0, 3_000))
+    assert early.peak_bytes == 38 * MIB
+    first = memory_peak(step, at_ns=0)
+    assert first.live["size_bytes"].tolist() == [10 * MIB, 7 * MIB]
+    with pytest.raises(UsageError, match="does not cover"):
+        memory_peak(step, at_ns=10**18)
+    with pytest.raises(UsageError, match="does not cover"):
+        memory_peak(step, window=TimeWindow(10**18, 10**18 + 1))
+
+
+def test_modules_by_the_stack_name_file_and_call() -> None:
+    """The innermost `forward` of the user's own, and the line that called the module."""
+    inside = [
+        "at::empty_cuda (??:0)",
+        "linear (/env/site-packages/torch/nn/functional.py:10)",
+        "forward (/env/site-packages/torch/nn/modules/linear.py:125)",
+        "_call_impl (/env/site-packages/torch/nn/modules/module.py:1790)",
+        "forward (/job/nets/block.py:39)",
+        "_call_impl (/env/site-packages/torch/nn/modules/module.py:1790)",
+        "_PyEval_EvalFrameDefault (??:0)",
+        "_wrapped_call_impl (/env/site-packages/torch/nn/modules/module.py:1779)",
+        "forward (/job/nets/model.py:245)",
+        "<module> (/job/train.py:9)",
+    ]
+    assert module_in(inside) == "module in nets/block.py, called in forward (nets/model.py:245)"
+    assert module_in(inside[:4]) == "module in modules/linear.py"
+    assert module_in(["step (/job/optim.py:3)"]) == OUTSIDE
+    assert module_in([]) == OUTSIDE
+
+
+def test_modules_of_a_real_trace_are_those_it_names(samples: Path) -> None:
+    """As the trace's own `nn.Module:` frames enclose each allocation, searched one by one."""
+    session = maiprof_nb.load(samples / "cpu_job" / "recording")
+    live = memory_peak(session).live
+    calls = session.table("python_calls")
+    calls = calls[calls["name"].astype(str).str.startswith("nn.Module: ")]
+    end = calls["ts_ns"] + calls["dur_ns"]
+    for row in live[~live["before_log"]].itertuples():
+        around = calls[(calls["ts_ns"] <= row.ts_ns) & (end >= row.ts_ns)]
+        innermost = str(around.loc[around["ts_ns"].idxmax(), "name"]) if len(around) else OUTSIDE
+        assert row.module == innermost.removeprefix("nn.Module: ")
+
+
+def test_the_drain_says_what_is_left_after_each_free(step: Session) -> None:
+    peak = memory_peak(step)
+    drain = memory_drain(peak)
+    left = drain.groupby("after_ns")["size_bytes"].sum() // MIB
+    # the temporary is requested free, then freed; the log ends with a block of the cache
+    assert left.loc[[0, 2_000]].tolist() == [77, 47]
+    assert left.index[-1] == peak.log.span.end_ns - peak.ts_ns
+    last = drain[drain["after_ns"] == drain["after_ns"].max()].set_index("category")["size_bytes"]
+    assert last["temporaries"] == 0
+    assert last.sum() == peak.kept_bytes
+    assert floor_of(step, peak).size_bytes == 47 * MIB
+
+
+def test_the_drain_is_bounded_and_true_at_its_moments() -> None:
+    """Against the sizes of the allocations whose end lies after each moment, added up."""
+    peak = memory_peak(loaded("before"))
+    drain = memory_drain(peak, moments=20)
+    sums = drain.groupby("after_ns")["size_bytes"].sum()
+    assert len(sums) <= 20
+    end = peak.live["end_ns"].astype("Float64").fillna(float("inf"))
+    for after_ns, size_bytes in sums.items():
+        alive = (end > peak.ts_ns + after_ns).to_numpy(bool)
+        assert size_bytes == peak.live["size_bytes"][alive].sum()
+
+
+@pytest.mark.parametrize("name", ["leak", "cpu_job/recording", "case_study/before"])
+def test_the_flame_sums_to_what_was_live(name: str, samples: Path) -> None:
+    peak = memory_peak(maiprof_nb.load(samples / name))
+    flame = memory_flame(peak)
+    assert flame.loc[0, ["parent", "size_bytes", "blocks"]].tolist() == [
+        -1, peak.peak_bytes, len(peak.live)
+    ]  # fmt: skip
+    parts = flame["self_bytes"] + flame["pruned_bytes"]
+    callees = flame[flame["parent"] >= 0].groupby("parent")["size_bytes"].sum()
+    assert (parts + callees.reindex(flame.index, fill_value=0)).tolist() == flame[
+        "size_bytes"
+    ].tolist()
+    assert (flame["parent"] < flame["node"]).all()
+    # every node's bytes are those of the stacks that go through it
+    whole = memory_flame(peak, min_share=0, max_nodes=10**6)
+    assert whole["self_bytes"].sum() == peak.peak_bytes
+    assert whole["pruned_bytes"].eq(0).all()
+
+
+def test_the_flame_of_the_leak_leads_to_its_line() -> None:
+    flame = memory_flame(memory_peak(loaded("leak")))
+    own = flame[flame["own"]]
+    most = own[own["size_bytes"] > 0.8 * flame.loc[0, "size_bytes"]]
+    assert most.loc[most["depth"].idxmax(), "name"] == "recommender/model.py(47): forward"
+    native = flame[(flame["kind"] == "native") & (flame["depth"] > 0)]
+    assert not native["name"].str.contains("Allocator|unwind").any()
+
+
+def test_growth_by_line_and_category(step: Session) -> None:
+    lines = memory_diff(step, by="line").set_index("label")
+    assert lines.loc[OPTIMIZER, ["grown_bytes", "grown_blocks"]].tolist() == [20 * MIB, 1]
+    kinds = memory_diff(step, by="category").set_index("category")["grown_bytes"] // MIB
+    assert kinds.to_dict() == {
+        "optimizer state": 20, "parameters": 10, "gradients": 10, "KV cache": 3, "unknown": 0
+    }  # fmt: skip
+    with pytest.raises(UsageError, match="cannot be compared by colour"):
+        memory_diff(step, by="colour")

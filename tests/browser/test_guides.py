@@ -35,6 +35,14 @@ VIEWS = {
         ".mp-card",
     ),
     "05_fixes.ipynb": (".js-plotly-plot", "table", ".mp-card"),
+    "06_memory.ipynb": (
+        ".maiprof-verdict",
+        ".mp-memory canvas.mp-canvas",
+        ".mp-icicle canvas.mp-canvas",
+        ".js-plotly-plot",
+        "table.dataTable",
+        ".mp-card",
+    ),
 }
 
 

@@ -134,6 +134,7 @@ def test_a_guide_runs_on_the_case_study(
         "03": "9.1",
         "04": "48 recorded steps",
         "05": "1,653 k",
+        "06": "a healthy sawtooth",
     }
     assert expected[path.name[:2]] in shown
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from maiprof_widgets.dashboards.memory import MemoryDashboard
 from maiprof_widgets.dashboards.opening import open_chosen, sample_path
 from maiprof_widgets.dashboards.overview import Overview
 from maiprof_widgets.dashboards.start import StartPage
@@ -13,6 +14,8 @@ from maiprof_widgets.views.gaps import GapsView
 from maiprof_widgets.views.icicle import IcicleView
 from maiprof_widgets.views.job_states import JobStatesView
 from maiprof_widgets.views.memory import MemoryView
+from maiprof_widgets.views.memory_diff import MemoryDiffView
+from maiprof_widgets.views.memory_peak import MemoryPeakView
 from maiprof_widgets.views.metric_figures import MetricFiguresView
 from maiprof_widgets.views.metrics import MetricsView
 from maiprof_widgets.views.page import PageView
@@ -31,6 +34,9 @@ __all__ = [
     "IcicleView",
     "JobStatesView",
     "LinkState",
+    "MemoryDashboard",
+    "MemoryDiffView",
+    "MemoryPeakView",
     "MemoryView",
     "MetricFiguresView",
     "MetricsView",

@@ -40,21 +40,21 @@ def sample_name(path: str) -> str:
     return next((name for name in SAMPLES if Path(sample_path(name)).resolve() == place), "")
 
 
-def default_path() -> str:
-    """What the server was started on, or the first sample."""
-    return os.environ.get(RECORDING) or sample_path(SAMPLE)
+def default_path(sample: str = SAMPLE) -> str:
+    """What the server was started on, or a sample."""
+    return os.environ.get(RECORDING) or sample_path(sample)
 
 
-def chosen_path() -> str:
+def chosen_path(sample: str = SAMPLE) -> str:
     """What the address asks for (Voila), or was last chosen here (JupyterLab); else the default."""
     if in_voila():
         asked = parse_qs(os.environ.get("QUERY_STRING", "")).get("recording")
-        return _sample_or_path(asked[0]) if asked else default_path()
+        return _sample_or_path(asked[0]) if asked else default_path(sample)
     try:
         chosen = json.loads(_memory().read_text(encoding="utf-8"))
         path = str(chosen["path"])
     except (OSError, ValueError, KeyError, TypeError):
-        return default_path()
+        return default_path(sample)
     return path
 
 
@@ -70,8 +70,8 @@ def choose(path: str) -> None:
     memory.write_text(json.dumps({"path": path}), encoding="utf-8")
 
 
-def open_chosen() -> Session:
-    """The session that the start page chose.
+def open_chosen(sample: str = SAMPLE) -> Session:
+    """The session that the start page chose, or a sample where nothing was chosen.
 
     What takes long shows how far it is beneath the cell; interrupt the kernel to stop it.
 
@@ -81,7 +81,7 @@ def open_chosen() -> Session:
         If it cannot be read any more.
     """
     with shown_progress() as report:
-        return open_path(chosen_path(), report)
+        return open_path(chosen_path(sample), report)
 
 
 def open_path(path: str, report: Report | None = None) -> Session:

@@ -1,6 +1,7 @@
-// Call paths as boxes: width is time, callers above callees. Click: look into; Escape: back.
+// Call paths as boxes: width is time (or bytes, where the picture's unit says so), callers above
+// callees. Click: look into; Escape: back.
 
-import { durationText, element, mix, sizedCanvas, themeOf, watchTheme } from "./canvas-kit.js";
+import { bytesText, durationText, element, mix, sizedCanvas, themeOf, watchTheme } from "./canvas-kit.js";
 import { boxesOf, matching, pathTo, shortName, treeOf } from "./icicle-tree.js";
 
 const ROW = 20;
@@ -11,6 +12,7 @@ const KINDS = [
   ["operator", "operators", 0],
   ["range", "named ranges", 2],
   ["launch", "runtime calls", 3],
+  ["native", "native code, or no stack", 7],
 ];
 
 function render({ model, el }) {
@@ -50,6 +52,8 @@ function render({ model, el }) {
   let cursor = null; // id of the node the pointer or the keys are on
   let found = { found: new Set(), total: 0 };
   let frame = 0;
+  const inBytes = () => model.get("picture").unit === "bytes";
+  const amount = (value) => (inBytes() ? bytesText(value) : durationText(value / 1e3));
   const stage = sizedCanvas(stageHost, ROW, () => {
     theme = themeOf(root); // notebooks render before they attach, when styles are not known yet
     showLegend();
@@ -74,6 +78,7 @@ function render({ model, el }) {
     facts.textContent = picture.facts ?? "";
     empty.textContent = picture.empty ?? "";
     empty.hidden = !picture.empty;
+    gapsBox.hidden = inBytes();
     for (const part of [scroller, legend, search, everyBox, back]) part.hidden = Boolean(picture.empty);
     const path = focus >= 0 && nodes[focus] ? pathTo(nodes, focus).map((node) => node.name) : [];
     nodes = picture.empty ? [] : treeOf(picture);
@@ -82,6 +87,7 @@ function render({ model, el }) {
     cursor = null;
     tip.hidden = true;
     found = matching(nodes, search.value);
+    say(null);
     lay();
     canvas.setAttribute("aria-label", `${picture.title}. ${picture.facts ?? ""} ${inWords()}`);
     root.dataset.painted = String(Number(root.dataset.painted ?? 0) + 1);
@@ -101,7 +107,7 @@ function render({ model, el }) {
   function inWords() {
     const own = nodes.filter((node) => node.own).sort((a, b) => b.self - a.self)[0];
     if (!own || !own.self) return "";
-    return `Most own time of your code: ${own.name}, ${durationText(own.self / 1e3)}.`;
+    return `Most own ${inBytes() ? "bytes" : "time"} of your code: ${own.name}, ${amount(own.self)}.`;
   }
 
   function lay() {
@@ -199,13 +205,16 @@ function render({ model, el }) {
   }
 
   function describe(node) {
-    const times = `${durationText(node.total / 1e3)} with callees (${shareText(node)}), `
-      + `${durationText(node.self / 1e3)} own`;
-    const small = node.pruned ? `, ${durationText(node.pruned / 1e3)} in small callees` : "";
-    const threads = `${node.threads} thread${node.threads === 1 ? "" : "s"}`;
-    const calls = node.kind === "threads" ? ""
-      : `, ${node.calls.toLocaleString("en-US")} call${node.calls === 1 ? "" : "s"}`;
-    return { times: times + small, counts: threads + calls };
+    const times = `${amount(node.total)} with callees (${shareText(node)}), `
+      + `${amount(node.self)} own`;
+    const small = node.pruned ? `, ${amount(node.pruned)} in small callees` : "";
+    if (inBytes()) return { times: times + small, counts: plural(node.calls, "block") };
+    const calls = node.kind === "threads" ? "" : `, ${plural(node.calls, "call")}`;
+    return { times: times + small, counts: plural(node.threads, "thread") + calls };
+  }
+
+  function plural(count, noun) {
+    return `${count.toLocaleString("en-US")} ${noun}${count === 1 ? "" : "s"}`;
   }
 
   function hover(event) {
@@ -253,8 +262,8 @@ function render({ model, el }) {
     if (!search.value.trim()) return "";
     const count = found.found.size;
     if (!count) return "No frame here has that in its name.";
-    return `${count} call path${count === 1 ? "" : "s"}, ${durationText(found.total / 1e3)} `
-      + `(${((100 * found.total) / whole).toFixed(1)} % of the host time shown).`;
+    return `${count} call path${count === 1 ? "" : "s"}, ${amount(found.total)} `
+      + `(${((100 * found.total) / whole).toFixed(1)} % of ${inBytes() ? "all" : "the host time"} shown).`;
   }
 
   function lookInto(id) {
