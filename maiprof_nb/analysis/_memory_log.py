@@ -241,14 +241,7 @@ def _replay_snapshot(recording: Recording, device: MemoryDevice, offset_ns: int)
 
 
 def _replay_trace(recording: Recording, device: MemoryDevice, offset_ns: int) -> MemoryLog:
-    table = recording.table("memory_events")
-    mine = (
-        table["size_bytes"].ne(0)
-        & table["device_type"].eq(device.device_type)
-        & table["device"].eq(device.device)
-    )
-    events = table[mine.fillna(value=False).to_numpy(bool)]
-    events = events.sort_values(["ts_ns", "event"], ignore_index=True)
+    events = log_events(recording.table("memory_events"), device)
     change = events["size_bytes"].to_numpy(np.int64)
     summed = np.cumsum(change)
     totals_known = bool(events["allocated_bytes"].notna().all())
@@ -281,6 +274,17 @@ def _replay_trace(recording: Recording, device: MemoryDevice, offset_ns: int) ->
     )
 
 
+def log_events(table: pd.DataFrame, device: MemoryDevice) -> pd.DataFrame:
+    """One device's memory events in order: event ``k`` leads to state ``k + 1`` of its log."""
+    mine = (
+        table["size_bytes"].ne(0)
+        & table["device_type"].eq(device.device_type)
+        & table["device"].eq(device.device)
+    )
+    events = table[mine.fillna(value=False).to_numpy(bool)]
+    return events.sort_values(["ts_ns", "event"], ignore_index=True)
+
+
 def _paired(events: pd.DataFrame, span: TimeWindow) -> pd.DataFrame:
     """Allocations of a trace: each event that takes an address, to the next one there.
 
@@ -307,7 +311,8 @@ def _paired(events: pd.DataFrame, span: TimeWindow) -> pd.DataFrame:
     sizes = np.concatenate([-size[orphan], size[made]])
     return pd.DataFrame(
         {
-            "allocation": np.arange(len(sizes), dtype=np.int64),
+            # the event that tells of it: that way no two devices of a trace share a row id
+            "allocation": events["event"].to_numpy(np.int64)[np.concatenate([orphan, made])],
             "ts_ns": begins,
             "end_ns": ends,
             "size_bytes": sizes,
