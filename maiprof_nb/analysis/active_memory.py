@@ -320,7 +320,9 @@ def _states_of_columns(log: MemoryLog, window: TimeWindow, columns: int) -> tupl
     share = np.arange(columns + 1) / columns
     edges = window.start_ns + np.round(share * window.dur_ns).astype(np.int64)
     begins, ends = edges[:-1], edges[1:]
-    entry = np.searchsorted(log.ts_ns, begins, side="left") - 1  # before the column's changes
+    entry = np.searchsorted(log.ts_ns, begins, side="left")
+    known = np.minimum(entry, len(log.ts_ns) - 1)
+    entry = np.where(log.ts_ns[known] == begins, known, entry - 1)  # in force as it begins
     after = np.searchsorted(log.ts_ns, ends, side="left")
     after[-1] = np.searchsorted(log.ts_ns, window.end_ns, side="right")
     entry = np.maximum(entry, 0)

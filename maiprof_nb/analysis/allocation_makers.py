@@ -14,6 +14,7 @@ from maiprof_nb.analysis._remember import remembered
 from maiprof_nb.analysis.active_memory import MemoryDevice, MemoryLog, memory_devices, memory_log
 from maiprof_nb.analysis.memory_peak import _phase_of_stacks, _phases_at, _steps_at
 from maiprof_nb.analysis.operator_ranking import with_origin
+from maiprof_nb.analysis.phases import PHASES, phase_calls
 from maiprof_nb.session import Session
 
 Ints = npt.NDArray[np.int64]
@@ -128,7 +129,7 @@ def _makers(session: Session, log: MemoryLog) -> pd.DataFrame:
     step = _steps_at(session, log, at).mask(lives["before_log"].to_numpy(bool))
     return found.assign(
         module=_modules(session, found),
-        phase=_phases(session, log),
+        phase=_phases(session, log, found),
         step=step.to_numpy(),
     )
 
@@ -184,10 +185,24 @@ def _modules(session: Session, found: pd.DataFrame) -> pd.Series[Any]:
     return module
 
 
-def _phases(session: Session, log: MemoryLog) -> pd.Series[Any]:
-    """By the stack, or else by what ran then; unknown for what is older than the log."""
+def _phases(session: Session, log: MemoryLog, found: pd.DataFrame) -> pd.Series[Any]:
+    """By the stack, else by the operator, else by what ran then on any thread."""
     lives = log.allocations
     by_stack = _phase_of_stacks(log, lives["stack"]).reset_index(drop=True)
     timed = _phases_at(session, log, lives["ts_ns"].to_numpy(np.int64))
     timed = timed.mask(lives["before_log"].to_numpy(bool), pd.NA)
-    return by_stack.where(by_stack.notna(), timed)
+    by_operator = _phase_of_operators(session, found)
+    told = by_stack.where(by_stack.notna(), by_operator)
+    return told.where(told.notna(), timed)
+
+
+def _phase_of_operators(session: Session, found: pd.DataFrame) -> pd.Series[Any]:
+    phase = pd.Series([pd.NA] * len(found), dtype=object)
+    known = found["event"].notna().to_numpy(bool)
+    if known.any():
+        keys = ["recording", "event"]
+        calls = found.loc[known, keys].astype("int64")
+        codes = calls.merge(phase_calls(session)[[*keys, "phase"]], on=keys, how="left")["phase"]
+        names = codes.map(dict(enumerate(PHASES[:-1])))  # the last is: none of these
+        phase[known] = names.where(names.notna(), pd.NA).to_numpy()
+    return phase

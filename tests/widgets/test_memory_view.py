@@ -94,9 +94,9 @@ def test_picture_as_typed_arrays(browser):
     assert found["first_column"].tolist() == [0, 10, 20]
     assert found["end_column"].tolist() == [30, 30, 30]
     assert found["peak"] == {"us": 20_000.0, "bytes": 5632.0, "text": "peak 5.50 KiB at 20.0 ms"}
-    assert [entry["label"] for entry in found["legend"]] == [
-        "train (train.py:7) (5.00 KiB at the peak shown)",
-        "load (data.py:3) (512 B at the peak shown)",
+    assert [(entry["label"], entry["size"]) for entry in found["legend"]] == [
+        ("train (train.py:7)", "5.00 KiB"),
+        ("load (data.py:3)", "512 B"),
     ]
     assert found["tone"].tolist() == [0, 1, 0]  # the stack with most bytes x time is first
 

@@ -25,3 +25,8 @@ def hues(*, dark: bool) -> tuple[str, ...]:
 def ages(*, dark: bool) -> tuple[str, ...]:
     """Colours of ages, short to long, and last that of what is alive at the end."""
     return (*_AGES[dark], theme(dark=dark).series[1])
+
+
+def chosen(*, dark: bool) -> str:
+    """The colour of the chosen band, as of marks in the timeline."""
+    return theme(dark=dark).mark

@@ -81,10 +81,11 @@ export function bandColours(picture, theme, chosenRow) {
   const tones = paletteOf(picture, theme);
   const pack = ([r, g, b]) => (255 << 24) | (b << 16) | (g << 8) | r;
   const line = theme.dark ? [0, 0, 0] : [255, 255, 255];
+  const mark = rgbOf(picture.palette.chosen[theme.dark ? 1 : 0]);
   const set = (id, tone, bright, chosen) => {
     const grey = tone === GREY;
     let colour = grey ? theme.grey[id % 2] : tones[tone];
-    if (chosen) colour = rgbOf(theme.accent);
+    if (chosen) colour = mark;
     else if (!bright) colour = mix(colour, theme.background, FADED);
     face[id] = pack(colour);
     edge[id] = pack(mix(colour, line, grey ? 0.15 : 0.35));

@@ -228,18 +228,20 @@ function render({ model, el }) {
 
   function showLegend() {
     const tones = paletteOf(picture, theme);
-    const keyOf = (mark, text) => {
+    const keyOf = (mark, text, size) => {
       const item = element("span", "mp-key");
       const words = element("span", "mp-key-text", text);
       words.title = text;
       item.append(mark, words);
+      if (size) item.append(element("span", "mp-dim", size));
       return item;
     };
-    legend.replaceChildren(...picture.legend.map((entry) => {
+    const start = element("span", "mp-dim", "At the peak shown:");
+    legend.replaceChildren(start, ...picture.legend.map((entry) => {
       const chip = element("i", "mp-chip");
       const colour = entry.rest ? theme.rest : tones[entry.tone] ?? theme.grey[0];
       chip.style.background = `rgb(${colour.join(",")})`;
-      return keyOf(chip, entry.label);
+      return keyOf(chip, entry.label, entry.size);
     }));
     if (picture.merged_tone.length) {
       legend.append(keyOf(element("i", "mp-chip mp-hatch"), "hatched: many small ones as one"));

@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from maiprof_nb import units
 from maiprof_nb.analysis.active_memory import MemoryLog, MemoryPicture
 from maiprof_nb.analysis.memory_categories import categories_of
 from maiprof_nb.analysis.memory_groups import AllocationGroups, group_allocations
 from maiprof_nb.session import Session
-from maiprof_widgets.figures.memory_colours import ALIVE, FADES, GREY, ages, hues
+from maiprof_widgets.figures.memory_colours import ALIVE, FADES, GREY, ages, chosen, hues
 from maiprof_widgets.views import _memory_words as words
 
 Ints = npt.NDArray[np.int64]
@@ -52,6 +53,7 @@ class Colours:
             "light": list(found(dark=False)),
             "dark": list(found(dark=True)),
             "fades": list(FADES),
+            "chosen": [chosen(dark=False), chosen(dark=True)],
         }
 
     def of_rows(self, rows: Ints) -> npt.NDArray[np.uint8]:
@@ -150,8 +152,8 @@ def _of_bands(colours: Colours, picture: MemoryPicture, top: int) -> tuple[Any, 
 
 
 def _entry(name: str, size_bytes: float, tone: int | None) -> dict[str, Any]:
-    label = f"{name} ({words.size_at_peak(size_bytes)})"
-    return {"label": label, "tone": tone, "rest": tone is None}
+    size = units.size(size_bytes) if size_bytes else "none"
+    return {"label": name, "size": size, "tone": tone, "rest": tone is None}
 
 
 def _column_of_peak(picture: MemoryPicture) -> int:

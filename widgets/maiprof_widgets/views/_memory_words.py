@@ -106,11 +106,6 @@ def rest_label(log: MemoryLog) -> str:
     return "older than the trace" if log.device.kind == "trace" else "too small to draw"
 
 
-def size_at_peak(size_bytes: float) -> str:
-    """Bytes of a group of the legend."""
-    return f"{units.size(size_bytes)} at the peak shown" if size_bytes else "none at the peak shown"
-
-
 def drawn(picture: MemoryPicture) -> str:
     """How much of what lives in the window has a band of its own."""
     parts = [f"{_allocations(len(picture.size_bytes))} drawn one by one"]

@@ -16,6 +16,8 @@ from maiprof_widgets import escaping
 from maiprof_widgets.figures.panels import Panel, panel_title
 from maiprof_widgets.figures.theme import theme
 from maiprof_widgets.figures.utilisation import cpu_panel, gpu_panel, host_panel, marks_panel
+from maiprof_widgets.link import Selection
+from maiprof_widgets.views._makers import as_call
 from maiprof_widgets.views.curves import BINS, CurvesView
 
 _MAX_STEPS = 2000
@@ -28,7 +30,10 @@ _MARKED = {
 
 
 class UtilisationView(CurvesView):
-    """Reads ``link.window``, ``link.selection`` and ``link.dark``; sets ``link.window``."""
+    """Reads ``link.window``, ``link.selection`` and ``link.dark``; sets ``link.window``.
+
+    Of a selected allocation the one call that made it is marked.
+    """
 
     def panels(self, window: TimeWindow) -> list[Panel]:
         """GPU, host as measured and as recorded, and steps with marks."""
@@ -51,8 +56,12 @@ class UtilisationView(CurvesView):
         return [*found, marks_panel(*marks, self._chosen, (colours.step, colours.mark))]
 
     @property
+    def _selection(self) -> Selection | None:
+        return as_call(self.session, self.link.selection)
+
+    @property
     def _chosen(self) -> str | None:
-        selection = self.link.selection
+        selection = self._selection
         if selection is None or selection.table not in _MARKED or selection.name is None:
             return None
         return escaping.shortened(selection.name, 60)
@@ -63,11 +72,18 @@ class UtilisationView(CurvesView):
         return found[inside].head(_MAX_STEPS)
 
     def _marks(self, window: TimeWindow) -> pd.DataFrame:
-        selection = self.link.selection
+        selection = self._selection
         if self._chosen is None or selection is None or selection.name is None:
             return pd.DataFrame({"ts_ns": [], "end_ns": [], "calls": []}, dtype="int64")
         tables = _MARKED[selection.table]
-        return instances(self.session, selection.name, window=window, tables=tables)
+        return instances(
+            self.session,
+            selection.name,
+            window=window,
+            tables=tables,
+            row=selection.row,
+            recording=selection.recording,
+        )
 
     def _on_selection(self, _change: Any) -> None:
         self.redraw()
