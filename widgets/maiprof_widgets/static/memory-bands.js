@@ -32,15 +32,18 @@ function steady(picture, merged) {
   return low >= high / 2;
 }
 
-/** Which band owns each pixel, column by column from the bottom up; what changes lies on top. */
-export function layBands(picture, height, highest) {
+/**
+ * Which band owns each pixel between two byte values, column by column from the bottom up; what
+ * changes lies on top.
+ */
+export function layBands(picture, height, [lowest, highest]) {
   const columns = picture.sample_us.length;
   const bands = picture.size_bytes.length;
   const ids = new Uint16Array(columns * height);
-  const top = new Float64Array(columns);
-  const perByte = height / highest;
+  const perByte = height / (highest - lowest);
+  const top = new Float64Array(columns).fill(-lowest * perByte);
   const fill = (column, bytes, id) => {
-    const from = Math.round(top[column]);
+    const from = Math.max(Math.round(top[column]), 0);
     top[column] += bytes * perByte;
     const to = Math.min(Math.round(top[column]), height);
     if (to > from) ids.fill(id, column * height + from, column * height + to);

@@ -74,10 +74,11 @@ export function memoryControls(send, { redrawn, reset }) {
       title.textContent = about.title;
       for (const part of [search, colours.box]) part.hidden = nothing;
       reservedBox.hidden = nothing || !about.reserved;
-      whole.hidden = nothing || about.axis === "state";
+      whole.hidden = nothing;
       axis.box.hidden = nothing || !about.axes;
       devices.box.hidden = about.devices.length < 2;
       devices.offer(about.devices.map((_, i) => i), about.device, about.devices);
+      if (!search.matches(":focus")) search.value = about.search ?? "";
       axis.offer(["time", "event"], about.axes);
       colours.offer(about.colours ?? [], about.colour_by);
     },

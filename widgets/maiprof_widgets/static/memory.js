@@ -8,6 +8,7 @@ import {
   FIRST_BAND, bandColours, highestOf, layBands, owner, paintBands, paletteOf,
 } from "./memory-bands.js";
 import { memoryControls } from "./memory-controls.js";
+import { heightZoom } from "./memory-height.js";
 import {
   drawBrush, drawHovered, drawMoment, drawPeak, drawReserved, drawUnrecorded,
 } from "./memory-marks.js";
@@ -41,7 +42,7 @@ function render({ model, el }) {
   let picture = null;
   let laid = null;
   let sheet = null;
-  let highest = 1;
+  let bytes = [0, 1]; // at the bottom and the top of the plot
   let hovered = null;
   let brushed = null;
   let frame = 0;
@@ -65,6 +66,15 @@ function render({ model, el }) {
     height: Math.max(10, stage.height - MARGIN.top - MARGIN.bottom),
   });
   const rows = () => Math.round(plot().height * stage.ratio);
+  const taller = heightZoom(canvas, {
+    plot,
+    always: () => about().axis === "state",
+    changed() {
+      tip.hide();
+      lay();
+      ask(false);
+    },
+  });
 
   function ask(gesture) {
     if (about().empty || stage.width === 0) return;
@@ -73,24 +83,24 @@ function render({ model, el }) {
       if (ours.size > 64) ours.delete(ours.values().next().value);
     }
     requests.ask({
-      start_us: shown[0], end_us: shown[1], gesture, rows: rows(),
+      start_us: shown[0], end_us: shown[1], gesture, rows: Math.round(rows() * taller.scale),
       columns: Math.min(4096, Math.round(plot().width * stage.ratio)),
     });
   }
 
   function look(wanted) {
-    if (about().axis === "state") return;
-    shown = wanted;
     hovered = null;
     tip.hide();
-    redraw();
-    ask(true);
+    if (wanted === about().extent_us) taller.reset();
+    if (about().axis !== "state") shown = wanted;
+    lay();
+    ask(about().axis !== "state");
   }
 
   function lay() {
     if (!picture) return;
-    highest = highestOf(picture, controls.reserved);
-    laid = layBands(picture, rows(), highest);
+    bytes = taller.range(highestOf(picture, controls.reserved));
+    laid = layBands(picture, rows(), bytes);
     paint();
   }
 
@@ -115,10 +125,11 @@ function render({ model, el }) {
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
     context.clearRect(0, 0, stage.width, stage.height);
     if (!picture || !sheet) return;
-    controls.atWhole = key(shown) === key(about().extent_us);
+    controls.atWhole = key(shown) === key(about().extent_us) && taller.scale === 1;
     const flat = isFlat();
     const x = across(area);
-    const y = (bytes) => area.top + area.height * (1 - bytes / highest);
+    const [low, high] = bytes;
+    const y = (value) => area.top + area.height * (1 - (value - low) / (high - low));
     drawScale(context, area, { x, y });
     context.save();
     context.beginPath();
@@ -148,7 +159,8 @@ function render({ model, el }) {
       : axis === "order" ? numberTicks(shown[0] * 1e3, shown[1] * 1e3, count)
         : timeTicks(shown[0], shown[1], count);
     if (axis === "order") ticks.ticks.forEach((t) => { t.value /= 1e3; });
-    const up = byteTicks(highest, 5);
+    const up = byteTicks(bytes[1], 5 * taller.scale);
+    up.ticks = up.ticks.filter((tick) => tick.value >= bytes[0] - 1e-9 * bytes[1]);
     const unit = ticks.unit ? ` (${ticks.unit})` : "";
     drawAxes(context, area, scale, theme, {
       x: ticks, y: up, xTitle: xTitle + unit, yTitle: `memory (${up.unit})`,
@@ -158,7 +170,7 @@ function render({ model, el }) {
   function markPeak(context, area, { x, y, flat }) {
     const { peak } = picture;
     const still = about().axis === "state";
-    if (!peak || (!flat && still)) return;
+    if (!peak || (!flat && still) || peak.bytes < bytes[0] || peak.bytes > bytes[1]) return;
     drawPeak(context, area, theme, {
       peak, flat, at: x(picture.from_us + peak.us), top: y(peak.bytes),
       text: still ? peak.text.replace("peak", "allocated") : peak.text,
@@ -249,8 +261,9 @@ function render({ model, el }) {
     if (controls.reserved && picture.reserved_bytes.some((bytes) => !Number.isNaN(bytes))) {
       legend.append(keyOf(element("i", "mp-dash"), "reserved by the allocator"));
     }
-    const gestures = about().axis === "state" ? "" : " Drag or wheel: zoom. Shift-drag: move. "
-      + "Double click: everything. Click: who made it; above the bands: mark a moment.";
+    const gestures = about().axis === "state" ? " Wheel: zoom. Double click: everything."
+      : " Drag or wheel: zoom; Ctrl-wheel: in height. Shift-drag: move. Double click: everything. "
+        + "Click: who made it; above the bands: mark a moment.";
     lines.replaceChildren(
       ...picture.lines.map((line) => element("div", "", line)),
       element("div", "mp-dim", picture.drawn + gestures),

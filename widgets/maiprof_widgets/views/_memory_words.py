@@ -78,7 +78,7 @@ def notices(log: MemoryLog) -> list[str]:
     start = int(log.allocated_bytes[0])
     if log.device.axis != "state" and log.device.kind == "snapshot" and start > 0:
         found.append(
-            f"The log begins with {units.size(start)} already allocated (grey): either recording "
+            f"The log begins with {units.size(start)} already allocated: either recording "
             "began later than the program, or the log was full and lost its oldest events."
         )
     if log.device.kind == "trace":
@@ -103,7 +103,8 @@ def rest_text(log: MemoryLog) -> str:
 
 def rest_label(log: MemoryLog) -> str:
     """The same for the legend."""
-    return "older than the trace" if log.device.kind == "trace" else "too small to draw"
+    small = "too small to draw"
+    return f"older than the trace, or {small}" if log.device.kind == "trace" else small
 
 
 def drawn(picture: MemoryPicture) -> str:

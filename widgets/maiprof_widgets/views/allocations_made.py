@@ -11,6 +11,7 @@ from maiprof_nb import units
 from maiprof_nb.analysis.allocations_during import allocations_in, made_by_stack
 from maiprof_widgets import escaping
 from maiprof_widgets.link import Selection
+from maiprof_widgets.views import _memory_words as words
 from maiprof_widgets.views.delayed import Delayed
 from maiprof_widgets.views.memory import MemoryView
 from maiprof_widgets.views.status import StatusLine
@@ -18,6 +19,7 @@ from maiprof_widgets.views.table import HeaderSort, paged_table
 
 MAX_ROWS = 2000
 _QUIET_S = 0.25
+_TOLD_APART = 200
 _MIB = 2**20
 
 
@@ -80,7 +82,7 @@ class AllocationsMade(ipywidgets.VBox):
             return pd.DataFrame({"Stack": []})
         return pd.DataFrame(
             {
-                "Stack": [escaping.visible(label) for label in top["label"]],
+                "Stack": self._names(top),
                 "Allocations": top["allocations"],
                 "Made (MiB)": (top["size_bytes"] / _MIB).round(3),
                 "Largest (MiB)": (top["largest_bytes"] / _MIB).round(3),
@@ -88,6 +90,13 @@ class AllocationsMade(ipywidgets.VBox):
                 "Kept (MiB)": (top["kept_bytes"] / _MIB).round(3),
             }
         )
+
+    def _names(self, top: pd.DataFrame) -> list[str]:
+        """Stacks by their own line; the first also by the frames that tell them apart."""
+        stacks = top["stack"].fillna(-1).astype("int64").tolist()
+        told = words.names(self.memory.log, stacks[:_TOLD_APART])
+        rest = [words.short(str(label)) for label in top["label"][_TOLD_APART:]]
+        return [escaping.visible(name) for name in (*told, *rest)]
 
     def _on_row(self, change: Any) -> None:
         device = self.memory.device

@@ -29,7 +29,7 @@ from maiprof_widgets.views._static import module, styles
 
 _log = logging.getLogger(__name__)
 
-_MAX_COLUMNS, _MAX_ROWS = 4096, 4096
+_MAX_COLUMNS, _MAX_ROWS = 4096, 2**20
 _TIP_FRAMES = 6
 
 
@@ -216,6 +216,7 @@ class MemoryView(anywidget.AnyWidget):
             "axes": self.axis if log.device.axis in ("time", "own time") else "",
             "colour_by": self.colour_by,
             "colours": list(GROUPINGS),
+            "search": self.search,
             "x_title": words.x_title(log, event_axis=self._by_event),
             "extent_us": in_us(self._extent),
             "devices": [device.label for device in self._devices],

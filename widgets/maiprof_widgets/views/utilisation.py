@@ -21,6 +21,7 @@ from maiprof_widgets.views._makers import as_call
 from maiprof_widgets.views.curves import BINS, CurvesView
 
 _MAX_STEPS = 2000
+_LEAST_MARK = 500  # of the width of the panel: about two pixels
 _MARKED = {
     "operators": HOST_TABLES,
     "launches": ("launches",),
@@ -53,7 +54,8 @@ class UtilisationView(CurvesView):
         if use.empty:
             return found
         marks = self._steps(window), self._marks(window)
-        return [*found, marks_panel(*marks, self._chosen, (colours.step, colours.mark))]
+        hues, least_ns = (colours.step, colours.mark), window.dur_ns // _LEAST_MARK
+        return [*found, marks_panel(*marks, self._chosen, hues, least_ns)]
 
     @property
     def _selection(self) -> Selection | None:
