@@ -283,14 +283,7 @@ def _summed(start: int, change: Ints) -> Ints:
 
 
 def _replay_trace(recording: Recording, device: MemoryDevice, offset_ns: int) -> MemoryLog:
-    table = recording.table("memory_events")
-    mine = (
-        table["size_bytes"].ne(0)
-        & table["device_type"].eq(device.device_type)
-        & table["device"].eq(device.device)
-    )
-    events = table[mine.fillna(value=False).to_numpy(bool)]
-    events = events.sort_values(["ts_ns", "event"], ignore_index=True)
+    events = log_events(recording.table("memory_events"), device)
     change = events["size_bytes"].to_numpy(np.int64)
     summed = np.cumsum(change)
     totals_known = bool(events["allocated_bytes"].notna().all())
@@ -306,8 +299,12 @@ def _replay_trace(recording: Recording, device: MemoryDevice, offset_ns: int) ->
         reserved = np.concatenate([reserved[:1], reserved])
     span = _span(events["ts_ns"])
     lives = paired(events, span)
+    made_by = lives.pop("made_by")
+    tells = made_by.where(made_by >= 0, lives["end"] - 1)  # the event that tells of it
+    # its number, as no two devices of a trace may share a row id
+    lives["allocation"] = events["event"].to_numpy(np.int64)[tells.to_numpy(np.int64)]
     lives["stack"], stacks = operator_stacks(
-        recording.table("operators"), recording.table("python_calls"), events, lives.pop("made_by")
+        recording.table("operators"), recording.table("python_calls"), events, made_by
     )
     return MemoryLog(
         device=device,
@@ -321,6 +318,17 @@ def _replay_trace(recording: Recording, device: MemoryDevice, offset_ns: int) ->
         baseline_known=totals_known,
         pairing_guessed=bool(events["address"].isna().any()),
     )
+
+
+def log_events(table: pd.DataFrame, device: MemoryDevice) -> pd.DataFrame:
+    """One device's memory events in order: event ``k`` leads to state ``k + 1`` of its log."""
+    mine = (
+        table["size_bytes"].ne(0)
+        & table["device_type"].eq(device.device_type)
+        & table["device"].eq(device.device)
+    )
+    events = table[mine.fillna(value=False).to_numpy(bool)]
+    return events.sort_values(["ts_ns", "event"], ignore_index=True)
 
 
 def _replay_timeline(recording: Recording, device: MemoryDevice, offset_ns: int) -> MemoryLog:

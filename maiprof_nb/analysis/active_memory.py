@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from maiprof_nb.analysis._chosen_bands import chosen_bands
 from maiprof_nb.analysis._memory_log import (
     HOST,
     MemoryDevice,
@@ -16,6 +17,7 @@ from maiprof_nb.analysis._memory_log import (
     memory_devices,
     memory_log,
 )
+from maiprof_nb.analysis._merged_bands import MergedBands, merged_bands
 from maiprof_nb.errors import UsageError
 from maiprof_nb.session import Session
 from maiprof_nb.timebase import NS_PER_US, TimeWindow
@@ -37,7 +39,7 @@ __all__ = [
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
-_LARGEST_SHARE = 10  # one band in ten is kept for the largest, however short they live
+_MAX_MERGED = 24  # bands of allocations too small to be drawn one by one
 
 
 @dataclass(frozen=True)
@@ -54,8 +56,9 @@ class MemoryPicture:
     sample_us : array of float64
         For each column, the moment it stands for; NaN outside the log.
     allocated_bytes, rest_bytes, reserved_bytes : array of float64
-        For each column: all that is allocated; the part of it no band stands for; what the
-        allocator holds of the device (NaN where the source does not say). NaN outside the log.
+        For each column: all that is allocated; the part of it no band stands for, merged or
+        not; what the allocator holds of the device (NaN where the source does not say). NaN
+        outside the log.
     start_us, end_us : array of float64
         First and last moment of each band's allocation, also beyond the window; ``end_us`` is
         infinite for what lives at the end.
@@ -67,10 +70,15 @@ class MemoryPicture:
         Row ids; stack -1 = none was recorded. Bands are in order of allocation, oldest first.
     before_log : array of uint8
         1 for what was allocated before the log began.
+    position : array of int64
+        Row of each band in the log's ``allocations``.
+    merged : MergedBands
+        What is too small to be drawn one by one, by group.
     peak_us, peak_bytes : float
         The most that was allocated in the window, and when; NaN where nothing was recorded.
     hidden, hidden_bytes : int
-        Allocations living in the window that no band stands for, and their sizes added up.
+        Allocations living in the window that no band stands for, merged or not, and their
+        sizes added up: they live between two columns, or their group is too small.
     """
 
     window: TimeWindow
@@ -86,6 +94,8 @@ class MemoryPicture:
     stack: npt.NDArray[np.int32]
     allocation: npt.NDArray[np.int32]
     before_log: npt.NDArray[np.uint8]
+    position: Ints
+    merged: MergedBands
     peak_us: float
     peak_bytes: float
     hidden: int
@@ -224,7 +234,7 @@ def memory_picture(
         Time shown, in ns of the session; the session's window by default.
     columns, max_bands : int
         Bounds of the picture. Bands are the allocations with most bytes x time in the window,
-        and the largest; the others are added up in ``rest_bytes``.
+        and the largest; the others are merged by stack.
     device : MemoryDevice, optional
         One of `memory_devices`; the first by default.
 
@@ -238,30 +248,51 @@ def memory_picture(
 
 
 def picture_of(
-    log: MemoryLog, window: TimeWindow, *, columns: int = 1000, max_bands: int = 3000
+    log: MemoryLog,
+    window: TimeWindow,
+    *,
+    columns: int = 1000,
+    max_bands: int = 3000,
+    rows: int | None = None,
+    groups: Ints | None = None,
 ) -> MemoryPicture:
-    """As `memory_picture`, of a log already replayed (replay once, zoom often)."""
+    """As `memory_picture`, of a log already replayed (replay once, zoom often).
+
+    Parameters
+    ----------
+    rows : int, optional
+        Height of the picture in pixels: what is lower than one is merged, too.
+    groups : array of int64, optional
+        For each row of the log's ``allocations`` the group it is merged with; its stack by
+        default.
+    """
     if not 1 <= columns <= np.iinfo(np.uint16).max:
         raise UsageError(f"a picture cannot have {columns} columns", remedy="1 to 65 535")
     states, at_ns = _states_of_columns(log, window, columns)
     inside = np.flatnonzero(states >= 0)
-    lives, first, end, hidden = _bands(log, window, states, inside, max_bands)
     allocated = np.full(columns, np.nan)
     allocated[inside] = log.allocated_bytes[states[inside]]
     reserved = np.full(columns, np.nan)
     if log.reserved_bytes is not None:
         reserved[inside] = log.reserved_bytes[states[inside]]
-    size = lives["size_bytes"].to_numpy(np.float64)
-    drawn = np.cumsum(np.bincount(first, size, columns + 1) - np.bincount(end, size, columns + 1))[
-        :columns
-    ]
+    highest = np.fmax(allocated, reserved)[inside].max(initial=0.0)
+    least = float(highest) / rows if rows else 0.0
+    chosen = chosen_bands(log, window, states, inside, max_bands, least)
+    if groups is None:
+        groups = log.allocations["stack"].to_numpy(np.int64, na_value=-1)
+    merged = merged_bands(
+        *chosen.merged, groups[chosen.small], columns=columns, least=least, most=_MAX_MERGED
+    )
+    lives, (first, end, size) = log.allocations.iloc[chosen.large], chosen.drawn
+    drawn = np.bincount(first, size, columns + 1) - np.bincount(end, size, columns + 1)
+    named = np.cumsum(drawn)[:columns] + merged.bytes_.sum(axis=0)
     top = int(np.nanargmax(allocated)) if len(inside) else -1
     sample_us = np.where(states >= 0, (at_ns - window.start_ns) / NS_PER_US, np.nan)
     return MemoryPicture(
         window=window,
         sample_us=sample_us,
         allocated_bytes=allocated,
-        rest_bytes=np.where(states >= 0, np.maximum(allocated - drawn, 0), np.nan),
+        rest_bytes=np.where(states >= 0, np.maximum(allocated - named, 0), np.nan),
         reserved_bytes=reserved,
         start_us=_us(lives["ts_ns"], window),
         end_us=_us(lives["end_ns"], window),
@@ -271,10 +302,12 @@ def picture_of(
         stack=lives["stack"].to_numpy(np.int32, na_value=-1),
         allocation=lives["allocation"].to_numpy(np.int32),
         before_log=lives["before_log"].to_numpy(np.uint8),
+        position=chosen.large,
+        merged=merged,
         peak_us=float(sample_us[top]) if top >= 0 else np.nan,
         peak_bytes=float(allocated[top]) if top >= 0 else np.nan,
-        hidden=hidden[0],
-        hidden_bytes=hidden[1],
+        hidden=chosen.brief + int(merged.left.sum()),
+        hidden_bytes=chosen.brief_bytes + int(chosen.merged[2][merged.left].sum()),
     )
 
 
@@ -287,7 +320,9 @@ def _states_of_columns(log: MemoryLog, window: TimeWindow, columns: int) -> tupl
     share = np.arange(columns + 1) / columns
     edges = window.start_ns + np.round(share * window.dur_ns).astype(np.int64)
     begins, ends = edges[:-1], edges[1:]
-    entry = np.searchsorted(log.ts_ns, begins, side="left") - 1  # before the column's changes
+    entry = np.searchsorted(log.ts_ns, begins, side="left")
+    known = np.minimum(entry, len(log.ts_ns) - 1)
+    entry = np.where(log.ts_ns[known] == begins, known, entry - 1)  # in force as it begins
     after = np.searchsorted(log.ts_ns, ends, side="left")
     after[-1] = np.searchsorted(log.ts_ns, window.end_ns, side="right")
     entry = np.maximum(entry, 0)
@@ -313,34 +348,6 @@ def _first_with(values: Ints, wanted: Ints, first: Ints, end: Ints) -> Ints:
     hit = np.flatnonzero(values[position] == wanted[owner])
     _, earliest = np.unique(owner[hit], return_index=True)
     return np.asarray(position[hit[earliest]], dtype=np.int64)
-
-
-def _bands(
-    log: MemoryLog, window: TimeWindow, states: Ints, inside: Ints, max_bands: int
-) -> tuple[pd.DataFrame, Ints, Ints, tuple[int, int]]:
-    """The allocations drawn, their columns, and (number, bytes) of those left out."""
-    lives = log.allocations
-    start = lives["ts_ns"].to_numpy(np.int64)
-    end = lives["end_ns"].to_numpy(np.int64, na_value=np.iinfo(np.int64).max)
-    living = (start <= window.end_ns) & (end >= window.start_ns)
-    # columns sampled before each state: a look-up costs less than a search for every life
-    counts = np.bincount(states[inside], minlength=len(log.ts_ns))
-    before_state = np.concatenate([[0], np.cumsum(counts)])
-    first = before_state[lives["first_state"].to_numpy(np.int64)]
-    last = before_state[lives["end_state"].to_numpy(np.int64)]
-    seen = np.flatnonzero((last > first) & living)
-    size = lives["size_bytes"].to_numpy(np.int64)
-    if len(seen) > max_bands:
-        duration = np.minimum(end, window.end_ns) - np.maximum(start, window.start_ns)
-        weight = size[seen].astype(np.float64) * (duration[seen] + 1)
-        heavy = max_bands - max_bands // _LARGEST_SHARE
-        order = np.argpartition(-weight, heavy)
-        others = seen[order[heavy:]]
-        largest = others[np.argpartition(-size[others], max_bands - heavy)[: max_bands - heavy]]
-        seen = np.sort(np.concatenate([seen[order[:heavy]], largest]))
-    skipped = inside[0] if len(inside) else 0  # columns inside the log are one run
-    hidden = int(living.sum()) - len(seen), int(size[living].sum() - size[seen].sum())
-    return lives.iloc[seen], first[seen] + skipped, last[seen] + skipped, hidden
 
 
 def _us(times: pd.Series[Any], window: TimeWindow) -> Floats:

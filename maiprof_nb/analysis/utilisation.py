@@ -105,6 +105,8 @@ def instances(
     window: TimeWindow | None = None,
     limit: int = 2000,
     tables: Sequence[str] = HOST_TABLES,
+    row: int | None = None,
+    recording: int | None = None,
 ) -> pd.DataFrame:
     """Where the calls of one operator, range or launch lie; merged where too close to tell.
 
@@ -120,6 +122,8 @@ def instances(
         At most so many marks; calls nearer than a bin of ``window / limit`` are one mark.
     tables : sequence of str
         Where to look for the name; operators, ranges and launches by default.
+    row, recording : int, optional
+        Only the call of that event id (of that recording); all of the name by default.
 
     Returns
     -------
@@ -136,7 +140,11 @@ def instances(
             for n in names
             if n == name or (name == "ProfilerStep*" and n.startswith("ProfilerStep#"))
         ]
-        wanted.append(part[part["name"].isin(chosen)][["ts_ns", "dur_ns"]])
+        part = part[part["name"].isin(chosen)]
+        if row is not None:
+            mine = True if recording is None else part["recording"] == recording
+            part = part[(part["event"] == row) & mine]
+        wanted.append(part[["ts_ns", "dur_ns"]])
     found = pd.concat(wanted, ignore_index=True)
     start = found["ts_ns"].to_numpy(np.int64)
     end = start + found["dur_ns"].to_numpy(np.int64)

@@ -147,12 +147,34 @@ def test_bands_lie_where_they_live(tiny):
     assert picture.rest_bytes.tolist() == [0, 0, 0, 0, 0]
 
 
-def test_bands_left_out_are_the_rest(tiny):
+def test_bands_left_out_are_merged_by_stack(tiny):
     picture = memory_picture(tiny, TimeWindow(0, 50 * US), columns=5, max_bands=2)
     # bytes x time: 1024 x 50 (before), 512 x 40 (backward), 512 x 20 (load), 1024 x 0 (forward)
     assert picture.size_bytes.tolist() == [1024, 512]
-    assert picture.rest_bytes.tolist() == [0, 1024, 0, 512, 512]
-    assert (picture.hidden, picture.hidden_bytes) == (2, 1536)
+    assert picture.rest_bytes.tolist() == [0, 0, 0, 0, 0]
+    assert picture.merged.bytes_.tolist() == [[0, 1024, 0, 0, 0], [0, 0, 0, 512, 512]]
+    assert picture.merged.count.tolist() == [[0, 1, 0, 0, 0], [0, 0, 0, 1, 1]]
+    assert (picture.hidden, picture.hidden_bytes) == (0, 0)
+
+
+def test_lower_than_a_pixel_is_merged_and_lower_even_so_is_the_rest(tiny):
+    # 4 MiB reserved in 2048 rows: 2048 B a pixel, which no single allocation reaches
+    picture = memory_picture_of(tiny, rows=2048)
+    assert picture.size_bytes.tolist() == []
+    assert picture.merged.bytes_.tolist() == [[1024, 2560, 1536, 2048, 2048]]
+    assert picture.merged.count.tolist() == [[1, 3, 2, 3, 3]]
+    assert picture.merged.allocations.tolist() == [4]
+    # two groups of 1536 B and 2048 B at most: of the first, nothing is drawn
+    split = memory_picture_of(tiny, rows=2048, groups=np.array([0, 1, 0, 1]))
+    assert split.merged.group.tolist() == []
+    assert split.rest_bytes.tolist() == [1024, 2560, 1536, 2048, 2048]
+    assert (split.hidden, split.hidden_bytes) == (4, 3072)
+
+
+def memory_picture_of(session, rows, groups=None):
+    log = memory_log(session)
+    groups = np.zeros(len(log.allocations), dtype=np.int64) if groups is None else groups
+    return picture_of(log, TimeWindow(0, 50 * US), columns=5, rows=rows, groups=groups)
 
 
 def test_outside_the_log_is_unknown_not_zero(tiny):
@@ -298,6 +320,7 @@ def test_picture_is_whole_and_bounded_at_any_width(corpus, columns):
             picture.first_column, picture.end_column, picture.size_bytes, strict=True
         ):
             drawn[first:end] += size
+        drawn += picture.merged.bytes_.sum(axis=0)
         assert (picture.rest_bytes >= 0).all()
         assert (drawn + picture.rest_bytes == picture.allocated_bytes).all()
         assert (np.diff(picture.allocation) > 0).all()  # older below

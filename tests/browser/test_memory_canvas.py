@@ -23,7 +23,7 @@ from maiprof_widgets.views.memory import MemoryView
 pytestmark = pytest.mark.browser
 
 SAWTOOTH = "memory/cs336-charan/memory_snapshot.pickle.gz"
-TRAITS = ("about", "window_us", "selected", "theme", "height", "status")
+TRAITS = ("about", "window_us", "moment_us", "selected", "lit", "theme", "height", "status")
 PAGE = """<!doctype html><meta charset="utf-8"><title>memory</title><link rel="icon" href="data:,">
 <link rel="stylesheet" href="views.css"><body style="margin:0">
 <script type="module">

@@ -15,7 +15,7 @@ from maiprof_widgets.link import LinkState, Selection
 from maiprof_widgets.views.memory import MemoryView
 
 MS = 1_000_000
-DTYPES = {"f8": np.float64, "i4": np.int32, "u2": np.uint16, "u1": np.uint8}
+DTYPES = {"f8": np.float64, "f4": np.float32, "i4": np.int32, "u2": np.uint16, "u1": np.uint8}
 SIZES = (4096, 512, 1024)  # made at 0, 10, 20 ms; the second is freed at 30 ms, the log's end
 
 
@@ -74,7 +74,7 @@ class Browser:
         self.view._received(self.view, {"view": "v", **content}, [])
 
     def picture(self, start_us: float, end_us: float, **more: Any) -> dict[str, Any]:
-        asked = {"kind": "picture", "id": 1, "columns": 30, "gesture": False, **more}
+        asked = {"kind": "picture", "id": 1, "columns": 30, "rows": 100, "gesture": False, **more}
         self.ask(start_us=start_us, end_us=end_us, **asked)
         content, buffers = self.heard.pop()
         named = zip(content["arrays"], buffers, strict=True)
@@ -94,9 +94,9 @@ def test_picture_as_typed_arrays(browser):
     assert found["first_column"].tolist() == [0, 10, 20]
     assert found["end_column"].tolist() == [30, 30, 30]
     assert found["peak"] == {"us": 20_000.0, "bytes": 5632.0, "text": "peak 5.50 KiB at 20.0 ms"}
-    assert [entry["label"] for entry in found["legend"]] == [
-        "train (train.py:7)",
-        "load (data.py:3)",
+    assert [(entry["label"], entry["size"]) for entry in found["legend"]] == [
+        ("train (train.py:7)", "5.00 KiB"),
+        ("load (data.py:3)", "512 B"),
     ]
     assert found["tone"].tolist() == [0, 1, 0]  # the stack with most bytes x time is first
 
@@ -119,12 +119,12 @@ def test_follows_the_link_without_setting_it_back(browser):
 
 
 def test_choose_and_clear(browser):
-    browser.ask(kind="choose", row=1)
+    browser.ask(kind="choose", allocations=1)
     assert browser.view.link.selection == Selection("allocations", row=1, recording=0)
     chosen = browser.view.selected
     assert chosen["heading"] == "512 B allocated by load (/job/data.py:3)"
-    assert chosen["facts"] == "made at 10.0 ms, freed at 30.0 ms"
-    browser.ask(kind="choose", row=None)
+    assert chosen["facts"].startswith("made at 10.0 ms, freed at 30.0 ms; 512 B requested, 512 B")
+    browser.ask(kind="choose")
     assert browser.view.link.selection is None
     assert browser.view.selected == {}
 
@@ -143,10 +143,11 @@ def test_other_tables_selections_are_not_ours(browser):
     assert browser.view.selected["stack"] == 1
 
 
-def test_stack_starts_at_the_users_own_line(browser):
-    browser.ask(kind="stack", stack=0)
+def test_hover_tells_sizes_and_a_stack_that_starts_at_the_users_own_line(browser):
+    browser.ask(kind="band", allocation=0)
     content, _ = browser.heard.pop()
     assert content["frames"] == ["train (train.py:7)"]
+    assert content["lines"] == ["4\u202f096 B requested, 4\u202f096 B as rounded"]
 
 
 def test_ranks_choose_among_the_memories():
@@ -193,7 +194,7 @@ def test_nothing_recorded():
 
 
 def test_a_bad_message_is_a_sentence_and_the_browser_is_answered(browser):
-    browser.ask(kind="picture", id=7, start_us=10.0, end_us=5.0, columns=10)
+    browser.ask(kind="picture", id=7, start_us=10.0, end_us=5.0, columns=10, rows=10)
     assert browser.view.status.startswith("a window cannot end")
     content, buffers = browser.heard.pop()
     assert content["id"] == 7
@@ -236,8 +237,9 @@ def test_payload_is_bounded_whatever_the_log():
     tables = {"allocations": lives, "allocator_events": events}
     log = Recording("big", "snapshot", "cuda-memory-snapshot", tables, TIMED)
     browser = Browser(MemoryView(Session([log]), LinkState()))
-    asked = {"kind": "picture", "id": 1, "columns": 1_900, "gesture": False}
+    asked = {"kind": "picture", "id": 1, "columns": 1_900, "rows": 250, "gesture": False}
     browser.ask(start_us=0.0, end_us=1e6, **asked)
     _, buffers = browser.heard.pop()
-    # 4 x 8 bytes a column; 3 x 8 + 2 x 4 + 2 x 2 + 2 bytes a band
-    assert sum(map(len, buffers)) == 1_900 * 32 + 3_000 * 38
+    # 4 x 8 bytes a column; 3 x 8 + 4 + 2 x 2 + 3 bytes a band; 2 x 4 bytes a column of one
+    # merged band (no stacks here), and 6 for the band itself
+    assert sum(map(len, buffers)) <= 1_900 * 32 + 3_000 * 35 + 1_900 * 8 + 6

@@ -10,6 +10,7 @@ from maiprof_nb.session import Session
 from maiprof_widgets.dashboards import opening
 from maiprof_widgets.dashboards.twin import twin_of
 from maiprof_widgets.link import LinkState
+from maiprof_widgets.views.allocations_made import AllocationsMade
 from maiprof_widgets.views.clocks import ClocksView
 from maiprof_widgets.views.findings import FindingsView
 from maiprof_widgets.views.folded import FoldedView
@@ -79,7 +80,11 @@ class Overview(ipywidgets.VBox):
             lambda: ClocksView(session, self.show, save=not opening.in_voila()),
             opened=clocks,
         )
-        memory = [self.memory, TrustLine(session, "memory-curve")]
+        made = FoldedView(
+            "Allocations made in the time shown", lambda: AllocationsMade(self.memory)
+        )
+        known = [made] if self.memory.device is not None else []
+        memory = [self.memory, *known, TrustLine(session, "memory-curve")]
         sampled = [self.metrics] if self.metrics else []
         missing = self.memory.device is None  # what is missing stands behind what is there
         views = [
@@ -98,6 +103,12 @@ class Overview(ipywidgets.VBox):
             self._part()
         self._part, self.session = part, session
         return views
+
+
+def _made(memory: MemoryView) -> list[ipywidgets.Widget]:
+    if memory.device is None:
+        return []
+    return [FoldedView("Allocations made in the time shown", lambda: AllocationsMade(memory))]
 
 
 def _metrics(session: Session, link: LinkState, *, opened: bool) -> FoldedView | None:

@@ -135,7 +135,11 @@ def _row_names(labels: list[str]) -> tuple[str, ...]:
 
 
 def marks_panel(
-    steps: pd.DataFrame, marks: pd.DataFrame, chosen: str | None, colours: tuple[str, str]
+    steps: pd.DataFrame,
+    marks: pd.DataFrame,
+    chosen: str | None,
+    colours: tuple[str, str],
+    least_ns: int = 0,
 ) -> Panel:
     """Steps, and the calls of the chosen operator.
 
@@ -149,6 +153,8 @@ def marks_panel(
         Escaped name of the chosen operator.
     colours : (str, str)
         Of steps and of marks.
+    least_ns : int
+        Marks are drawn at least so wide, so that a single short call can be seen.
     """
     step_texts = [f"step {row.step}: {units.duration(row.dur_ns)}" for row in steps.itertuples()]
     mark_texts = [
@@ -156,6 +162,7 @@ def marks_panel(
         f"{units.duration(row.end_ns - row.ts_ns)}"
         for row in marks.itertuples()
     ]
+    drawn_to = marks["end_ns"].clip(lower=marks["ts_ns"] + least_ns)
     return Panel(
         f"Steps, and calls of {chosen}"
         if chosen
@@ -171,9 +178,7 @@ def marks_panel(
                 colours[0],
                 7,
             ),
-            _segments(
-                "marks", marks["ts_ns"], marks["end_ns"], _MARKS_AT, mark_texts, colours[1], 11
-            ),
+            _segments("marks", marks["ts_ns"], drawn_to, _MARKS_AT, mark_texts, colours[1], 11),
         ),
         height_px=46,
         bounds=(-0.6, 1.6),

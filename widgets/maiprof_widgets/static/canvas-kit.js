@@ -96,6 +96,11 @@ export function mix(from, towards, share) {
   return from.map((part, i) => Math.round(part + (towards[i] - part) * share));
 }
 
+/** Hues, and after them further rounds of the same mixed towards the ground. */
+export function tonesOf(hues, fades, background) {
+  return fades.flatMap((fade) => hues.map((hue) => mix(hue, background, fade)));
+}
+
 /** The colour one sees behind `node`: its own, or that of the first ancestor that has one. */
 function groundOf(node) {
   for (let at = node; at; at = at.parentElement) {
@@ -120,7 +125,7 @@ export function themeOf(root) {
     grid: named("--mp-grid"),
     accent: named("--mp-accent"),
     font: style.fontFamily,
-    tones: FADES.flatMap((fade) => hues.map((hue) => mix(hue, background, fade))),
+    tones: tonesOf(hues, FADES, background),
     grey: [dark ? [104, 108, 114] : [176, 180, 186], dark ? [88, 92, 98] : [196, 199, 204]],
     rest: dark ? [62, 65, 70] : [222, 224, 228],
   };

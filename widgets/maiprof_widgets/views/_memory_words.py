@@ -8,10 +8,14 @@ from itertools import zip_longest
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from maiprof_nb import units
 from maiprof_nb.analysis.active_memory import HOST, MemoryLog, MemoryPicture
+from maiprof_nb.analysis.allocations_during import During
+from maiprof_nb.analysis.memory_search import Matches
 from maiprof_nb.timebase import NS_PER_US
+from maiprof_widgets import escaping
 
 EMPTY = {
     "sentence": "This session holds no memory data. Record some, in one of two ways, and load "
@@ -31,8 +35,19 @@ EMPTY = {
         },
     ],
 }
+ABOUT_NOTHING = {
+    "empty": EMPTY,
+    "title": "Active memory",
+    "notices": [],
+    "devices": [],
+    "device": 0,
+    "axis": "time",
+    "axes": "",
+    "extent_us": [0.0, 1.0],
+}
 _FOLDERS = re.compile(r" \([^()]*[/\\]([^/\\()]+:\d+)(?=\)$)")
 _NATIVE = re.compile(r"\(\?\?:0\)$|\.(?:c|cc|cpp|cxx|h|hpp|cu|cuh|pyx):\d+\)$|::.*\(|:0\)$")
+_NAME = 80  # longest name of an operator in a sentence
 _X_TITLES = {
     "time": "time from the start of the session",
     "own time": "time since the log's start; its clock is not tied to the session",
@@ -50,8 +65,10 @@ _AXIS_NOTICES = {
 }
 
 
-def x_title(log: MemoryLog) -> str:
+def x_title(log: MemoryLog, *, event_axis: bool = False) -> str:
     """Title of the horizontal axis, without its unit."""
+    if event_axis:
+        return "event number: every change of memory is as wide as the next"
     return _X_TITLES[log.device.axis]
 
 
@@ -61,7 +78,7 @@ def notices(log: MemoryLog) -> list[str]:
     start = int(log.allocated_bytes[0])
     if log.device.axis != "state" and log.device.kind == "snapshot" and start > 0:
         found.append(
-            f"The log begins with {units.size(start)} already allocated (grey): either recording "
+            f"The log begins with {units.size(start)} already allocated: either recording "
             "began later than the program, or the log was full and lost its oldest events."
         )
     if log.device.kind == "trace":
@@ -80,17 +97,88 @@ def notices(log: MemoryLog) -> list[str]:
 def rest_text(log: MemoryLog) -> str:
     """What the band at the bottom stands for."""
     if log.device.kind == "trace":
-        return "allocations too small to draw here, and what was allocated before the recording"
-    return "allocations too small to draw at this zoom: zoom in to see them"
+        return "allocated before the recording, or of a stack too small to draw"
+    return "of stacks too small to draw even together: zoom in to see them"
 
 
 def rest_label(log: MemoryLog) -> str:
     """The same for the legend."""
+    small = "too small to draw"
+    return f"older than the trace, or {small}" if log.device.kind == "trace" else small
+
+
+def drawn(picture: MemoryPicture) -> str:
+    """How much of what lives in the window has a band of its own."""
+    parts = [f"{_allocations(len(picture.size_bytes))} drawn one by one"]
+    merged = int(picture.merged.allocations.sum())
+    if merged:
+        bands = len(picture.merged.group)
+        parts.append(f"{units.count(merged)} in {bands} merged band{'s' if bands > 1 else ''}")
+    if picture.hidden:
+        parts.append(
+            f"{units.count(picture.hidden)} too brief or small to show "
+            f"({units.size(picture.hidden_bytes)} added up): zoom in to see them"
+        )
+    return "; ".join(parts) + "."
+
+
+def confidence(share: float) -> str:
+    """How sure a reading is."""
+    return f"{round(100 * share)} % sure"
+
+
+def matches(query: str, found: Matches) -> str:
+    """What a search found, at the peak and in the time shown."""
+    if not found.all_[0]:
+        return (
+            f"No allocation matches \u201c{query.strip()}\u201d: search by function, file or size."
+        )
+    count, size = found.in_window
     return (
-        "too small to draw, or older than the trace"
-        if log.device.kind == "trace"
-        else ("too small to draw here")
+        f"\u201c{query.strip()}\u201d: {_allocations(found.at_peak[0])} at the peak of the log, "
+        f"{units.size(found.at_peak[1])} of its {units.size(found.peak_bytes)}; "
+        f"{units.count(count)} live in the time shown, {units.size(size)} added up."
     )
+
+
+def made_in_window(log: MemoryLog, during: During) -> str:
+    """What was made in the time shown, and what of it is still there at its end."""
+    if log.device.axis == "state":
+        return ""
+    count, size, _, kept_size = _counted(log, during)
+    made = f"In the time shown: {_allocations(count)} made, {units.size(size)}"
+    return (
+        f"{made}; {units.size(kept_size)} of them still live at its end." if count else f"{made}."
+    )
+
+
+def made_during(log: MemoryLog, name: str | None, during: During) -> str:
+    """What was made while the chosen thing ran, and what of it lived on."""
+    count, size, kept, kept_size = _counted(log, during)
+    chosen = "The chosen call" if name is None else escaped_name(name)
+    if not count:
+        return f"No allocation here was made while {chosen[:1].lower()}{chosen[1:]} ran."
+    whose = "it" if name is None else "the call that made them"
+    return (
+        f"{chosen}: {_allocations(count)} made in it, {units.size(size)}; "
+        f"{units.count(kept)} of them ({units.size(kept_size)}) live on after {whose}."
+    )
+
+
+def escaped_name(name: str) -> str:
+    """A name from a file, shortened; the browser shows it as text."""
+    shown = escaping.visible(name)
+    return shown if len(shown) <= _NAME else f"{shown[: _NAME - 1]}\u2026"
+
+
+def _counted(log: MemoryLog, during: During) -> tuple[int, int, int, int]:
+    size = log.allocations["size_bytes"].to_numpy(np.int64)
+    made, kept = during.made, during.outlived
+    return int(made.sum()), int(size[made].sum()), int(kept.sum()), int(size[kept].sum())
+
+
+def _allocations(count: int) -> str:
+    return f"{units.count(count)} allocation{'' if count == 1 else 's'}"
 
 
 def moment(log: MemoryLog, us: float) -> str:
@@ -115,26 +203,55 @@ def in_words(log: MemoryLog, picture: MemoryPicture) -> str:
     """The picture for those who do not see it."""
     if np.isnan(picture.peak_bytes):
         return "The memory log does not cover the time shown."
-    shown = len(picture.size_bytes)
-    text = f"{log.device.label}: {peak_text(log, picture)}; {units.count(shown)} allocations drawn"
-    more = f", {units.count(picture.hidden)} more are too short or small to show at this zoom"
-    hidden = more if picture.hidden else ""
-    return f"{text}{hidden}. Arrow keys move, plus and minus zoom, Escape shows everything."
+    told = f"{log.device.label}: {peak_text(log, picture)}; {drawn(picture)}"
+    return f"{told} Arrow keys move, plus and minus zoom, Escape shows everything."
 
 
-def selected(log: MemoryLog, row: int) -> dict[str, Any]:
-    """One allocation and its stack, for the panel; empty if the log has no such row."""
-    found = log.allocations[log.allocations["allocation"].eq(row).to_numpy()]
-    if found.empty:
-        return {}
-    life = found.iloc[0]
-    stack = -1 if life["stack"] is None or np.isnan(_float(life["stack"])) else int(life["stack"])
+def about(life: pd.Series, category: pd.Series, maker: pd.Series) -> list[str]:
+    """Requested size, what for, when and by whom: what is known of them, a line each."""
+    lines = []
+    asked = _float(life["requested_bytes"])
+    if not np.isnan(asked):
+        lines.append(
+            f"{units.count(asked)} B requested, {units.count(life['size_bytes'])} B as rounded"
+        )
+    if category["category"] != "unknown":
+        sure = confidence(category["confidence"])
+        lines.append(f"{category['category']} ({sure}: {category['why']})")
+    when = [] if pd.isna(maker["phase"]) else [str(maker["phase"])]
+    when += [] if pd.isna(maker["step"]) else [f"step {int(maker['step'])}"]
+    lines += [", ".join(when)] if when else []
+    return lines + made_by(maker)
+
+
+def made_by(maker: pd.Series) -> list[str]:
+    """The operator that made it and how sure that is; nothing where none is known."""
+    if pd.isna(maker["event"]):
+        return []
+    module = "" if pd.isna(maker["module"]) else f" in {escaped_name(maker['module'])}"
+    doubt = ""
+    if maker["candidates"] > 1:
+        doubt = f" (or another: operators ran on {maker['candidates']} threads)"
+    elif maker["clock_unsure"]:
+        doubt = " (or one beside it: the clocks may differ by more than it took)"
+    return [f"made in {escaped_name(maker['operator'])}{module}{doubt}"]
+
+
+def stack_id(life: pd.Series) -> int:
+    """Stack of an allocation; -1 where none was recorded."""
+    return -1 if pd.isna(life["stack"]) else int(life["stack"])
+
+
+def selected(log: MemoryLog, row: int, told: list[str]) -> dict[str, Any]:
+    """One allocation and its stack, for the panel."""
+    life = log.allocations.iloc[row]
+    stack = stack_id(life)
     label = stack_text(log, stack)[0]
     return {
-        "row": row,
+        "row": int(life["allocation"]),
         "stack": stack,
         "heading": f"{units.size(int(life['size_bytes']))} allocated by {label}",
-        "facts": "; ".join(_facts(log, life, stack)),
+        "facts": "; ".join([_life(log, life), *told, *_same_stack(log, stack)]),
         **_frames(log, stack),
     }
 
@@ -227,15 +344,6 @@ def _numbered(found: list[str]) -> list[str]:
         seen[name] += 1
         numbered.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
     return numbered
-
-
-def _facts(log: MemoryLog, life: Any, stack: int) -> list[str]:
-    facts = []
-    asked = _float(life["requested_bytes"])
-    if not np.isnan(asked) and asked != life["size_bytes"]:
-        facts.append(f"{units.count(asked)} B requested, {units.count(life['size_bytes'])} B taken")
-    facts.append(_life(log, life))
-    return facts + _same_stack(log, stack)
 
 
 def _same_stack(log: MemoryLog, stack: int) -> list[str]:

@@ -6,7 +6,6 @@ import logging
 from typing import Any
 
 import anywidget
-import numpy as np
 import traitlets
 
 from maiprof_nb.analysis.active_memory import (
@@ -17,32 +16,21 @@ from maiprof_nb.analysis.active_memory import (
     memory_log,
     picture_of,
 )
+from maiprof_nb.analysis.memory_by_event import events_of, times_of
+from maiprof_nb.analysis.memory_groups import GROUPINGS
+from maiprof_nb.analysis.memory_search import allocations_like
 from maiprof_nb.errors import MaiprofError
 from maiprof_nb.session import Session
 from maiprof_nb.timebase import NS_PER_US, TimeWindow
 from maiprof_widgets.link import LinkState, Selection
 from maiprof_widgets.views import _memory_words as words
+from maiprof_widgets.views._memory_shown import MAX_BANDS, ShownMemory, in_ns, in_us
 from maiprof_widgets.views._static import module, styles
 
 _log = logging.getLogger(__name__)
 
-_MAX_BANDS = 3000  # what a browser paints in some milliseconds, whatever the size of the log
-_MAX_COLUMNS = 4096
-_TONES, _ROUNDS = 8, 3  # hues of the palette, and how often it is used before it repeats
-_LEGEND_ROWS = 8
+_MAX_COLUMNS, _MAX_ROWS = 4096, 2**20
 _TIP_FRAMES = 6
-_COLUMN_ARRAYS = ("sample_us", "allocated_bytes", "rest_bytes", "reserved_bytes")
-_BAND_ARRAYS = (
-    "start_us",
-    "end_us",
-    "first_column",
-    "end_column",
-    "size_bytes",
-    "stack",
-    "allocation",
-    "before_log",
-)
-_TYPE_CODES = {"float64": "f8", "int32": "i4", "uint16": "u2", "uint8": "u1"}
 
 
 class MemoryView(anywidget.AnyWidget):
@@ -59,6 +47,13 @@ class MemoryView(anywidget.AnyWidget):
     ----------
     session, link
         As given. A new `session` shows from its beginning.
+    axis : str
+        ``time``, or ``event``: every change of memory as wide as the next.
+    colour_by : str
+        ``stack``, ``category``, ``module``, ``phase``, ``stream`` or ``age``.
+    search : str
+        What stays coloured while the rest fades: part of a function, file, operator or module,
+        or a size as ``>10MiB``; several words must all match.
     theme : str
         ``auto`` (that of JupyterLab, Voila or the reader's system), ``light`` or ``dark``.
     height : int
@@ -68,9 +63,12 @@ class MemoryView(anywidget.AnyWidget):
 
     Notes
     -----
-    Follows ``link.window`` and ``link.ranks`` and sets ``link.window`` by zooming and
-    ``link.selection`` (table ``allocations``) by a click. Snapshots without times, or with a
-    clock that could not be tied to the session, keep an axis of their own.
+    Follows ``link.window``, ``link.ranks``, ``link.moment_ns`` (a thin line) and
+    ``link.selection``: an allocation, a stack, or an operator, range, kernel, module or step,
+    whose allocations stay coloured. Sets ``link.window`` by zooming, ``link.selection`` (table
+    ``allocations`` or ``stacks``) by a click on a band and ``link.moment_ns`` by one above the
+    bands. Snapshots without times, or with a clock that could not be tied to the session, keep
+    an axis of their own; their moments are on that axis.
     """
 
     _esm = module("memory.js")
@@ -78,27 +76,42 @@ class MemoryView(anywidget.AnyWidget):
 
     about = traitlets.Dict().tag(sync=True)
     window_us = traitlets.List(traitlets.Float(), default_value=[0.0, 1.0]).tag(sync=True)
+    moment_us = traitlets.Float(None, allow_none=True).tag(sync=True)
     selected = traitlets.Dict().tag(sync=True)
+    lit = traitlets.Unicode("").tag(sync=True)
     theme = traitlets.Enum(("auto", "light", "dark"), default_value="auto").tag(sync=True)
     height = traitlets.Int(320).tag(sync=True)
     status = traitlets.Unicode("").tag(sync=True)
 
+    axis = traitlets.Enum(("time", "event"), default_value="time")
+    colour_by = traitlets.Enum(tuple(GROUPINGS), default_value="stack")
+    search = traitlets.Unicode("")
     session = traitlets.Instance(Session)
     link = traitlets.Instance(LinkState)
 
     def __init__(self, session: Session, link: LinkState | None = None, **traits: Any) -> None:
-        self._logs: dict[MemoryDevice, MemoryLog] = {}
+        self._shown: dict[MemoryDevice, ShownMemory] = {}
         self._replayed_from: Session | None = None
         self._devices: tuple[MemoryDevice, ...] = ()
         self._device: MemoryDevice | None = None
         self._own_window: TimeWindow | None = None
-        self._tones: dict[int, int] = {}
+        self._events: tuple[TimeWindow, TimeWindow] | None = None  # zoomed to, and their times
         super().__init__(session=session, link=link or LinkState(), **traits)
         self._guarded(self._show_session)
-        self.observe(lambda _: self._guarded(self._show_session), "session")
-        self.link.observe(lambda _: self._guarded(self._show_session), "ranks")
-        self.link.observe(lambda _: self._guarded(self._show_window), "window")
-        self.link.observe(lambda _: self._guarded(self._show_selection), "selection")
+        for name, action in (
+            ("session", self._show_session),
+            ("axis", self._show_device),
+            ("colour_by", self._show_device),
+            ("search", self._show_lit),
+        ):
+            self.observe(self._on_change(action), name)
+        for name, action in (
+            ("ranks", self._show_session),
+            ("window", self._show_window),
+            ("selection", self._show_selection),
+            ("moment_ns", self._show_moment),
+        ):
+            self.link.observe(self._on_change(action), name)
         self.on_msg(self._received)
 
     @property
@@ -107,30 +120,62 @@ class MemoryView(anywidget.AnyWidget):
         return self._device
 
     @property
+    def log(self) -> MemoryLog:
+        """The replayed log of that device."""
+        return self._memory().log
+
+    @property
+    def time_window(self) -> TimeWindow:
+        """The time shown, in ns of the log's axis, also where the axis counts events."""
+        return self._asked_window or self._time_extent
+
+    @property
     def window(self) -> TimeWindow:
-        """What is shown, in ns of the view's axis."""
-        if self._linked:
-            return self.link.window or self._extent
-        return self._own_window or self._extent
+        """What is shown, on the view's axis: ns, or event numbers."""
+        if not self._by_event:
+            return self.time_window
+        asked = self._asked_window
+        if asked is None:
+            return self._extent
+        if self._events is not None and self._events[1] == asked:
+            return self._events[0]
+        return events_of(self.log, asked)
 
     def picture(self, columns: int = 1000) -> MemoryPicture:
         """What the view draws now, `columns` pixels wide."""
-        return picture_of(self._replayed(), self.window, columns=columns, max_bands=_MAX_BANDS)
+        drawn = self._memory().events if self._by_event else self.log
+        return picture_of(drawn, self.window, columns=columns, max_bands=MAX_BANDS)
+
+    @property
+    def _by_event(self) -> bool:
+        timed = self._device is not None and self._device.axis in ("time", "own time")
+        return timed and self.axis == "event"
 
     @property
     def _linked(self) -> bool:
         return self._device is None or self._device.axis == "time"
 
     @property
-    def _extent(self) -> TimeWindow:
-        return self.session.window if self._linked else self._replayed().span
+    def _asked_window(self) -> TimeWindow | None:
+        return self.link.window if self._linked else self._own_window
 
-    def _replayed(self) -> MemoryLog:
-        if self._device not in self._logs:
+    @property
+    def _time_extent(self) -> TimeWindow:
+        return self.session.window if self._linked else self.log.span
+
+    @property
+    def _extent(self) -> TimeWindow:
+        return self._memory().events.span if self._by_event else self._time_extent
+
+    def _memory(self) -> ShownMemory:
+        if self._device not in self._shown:
             log = memory_log(self.session, self._device)
-            self._logs[log.device] = log
-            return log
-        return self._logs[self._device]
+            self._shown[log.device] = ShownMemory(self.session, log)
+            return self._shown[log.device]
+        return self._shown[self._device]
+
+    def _on_change(self, action: Any) -> Any:
+        return lambda _change: self._guarded(action)
 
     def _guarded(self, action: Any, *args: Any) -> None:
         """Do it; what goes wrong stands under the view."""
@@ -148,36 +193,32 @@ class MemoryView(anywidget.AnyWidget):
         known = memory_devices(self.session)
         ranks = self.link.ranks
         if self._replayed_from is not self.session:
-            self._logs, self._replayed_from = {}, self.session
+            self._shown, self._replayed_from = {}, self.session
         self._devices = tuple(
             d for d in known if ranks is None or d.rank is None or d.rank in ranks
         )
         if self._device not in self._devices:
             self._device = self._devices[0] if self._devices else None
+        self._own_window = None
         self._show_device()
 
     def _show_device(self) -> None:
-        self._own_window = None
         if self._device is None:
-            self.about = {
-                "empty": words.EMPTY,
-                "title": "Active memory",
-                "notices": [],
-                "devices": [],
-                "device": 0,
-                "axis": "time",
-                "extent_us": [0.0, 1.0],
-            }
+            self.about = words.ABOUT_NOTHING
             return
-        log = self._replayed()
-        self._tones = _tones(log)
+        log = self.log
         # the window first: the browser asks for a picture when `about` changes
         self._show_window()
+        self._show_moment()
         self.about = {
             "title": f"Active memory: {log.device.label}",
-            "axis": log.device.axis,
-            "x_title": words.x_title(log),
-            "extent_us": _in_us(self._extent),
+            "axis": "order" if self._by_event else log.device.axis,
+            "axes": self.axis if log.device.axis in ("time", "own time") else "",
+            "colour_by": self.colour_by,
+            "colours": list(GROUPINGS),
+            "search": self.search,
+            "x_title": words.x_title(log, event_axis=self._by_event),
+            "extent_us": in_us(self._extent),
             "devices": [device.label for device in self._devices],
             "device": self._devices.index(log.device),
             "notices": words.notices(log),
@@ -188,28 +229,50 @@ class MemoryView(anywidget.AnyWidget):
 
     def _show_window(self) -> None:
         if self._device is not None:
-            self.window_us = _in_us(self.window)
+            self.window_us = in_us(self.window)
+
+    def _show_moment(self) -> None:
+        at = self.link.moment_ns
+        if self._device is None or at is None:
+            self.moment_us = None
+        else:
+            place = int(self.log.states_at(at)) if self._by_event else at
+            self.moment_us = place / NS_PER_US
 
     def _show_selection(self) -> None:
-        chosen = self.link.selection
+        chosen = self._chosen
         found: dict[str, Any] = {}
-        if chosen is not None and chosen.row is not None and self._is_ours(chosen):
+        if chosen is not None and chosen.row is not None:
             if chosen.table == "allocations":
-                found = words.selected(self._replayed(), chosen.row)
+                found = self._memory().selected(chosen.row)
             elif chosen.table == "stacks":
-                found = words.selected_stack(self._replayed(), chosen.row)
+                found = words.selected_stack(self.log, chosen.row)
         self.selected = found
+        self._show_lit()
 
-    def _is_ours(self, chosen: Selection) -> bool:
-        """Row ids repeat between recordings, so one of another recording means nothing here."""
-        return self._device is not None and chosen.recording in (None, self._device.recording)
+    def _show_lit(self) -> None:
+        """The browser asks for another picture when this changes."""
+        self.lit = f"{self.search} {self._chosen}"
+
+    @property
+    def _chosen(self) -> Selection | None:
+        """What is chosen; row ids repeat between recordings, so none of another recording's."""
+        chosen = self.link.selection
+        if self._device is None or chosen is None:
+            return None
+        ours = chosen.recording in (None, self._device.recording)
+        return chosen if ours or chosen.table not in ("allocations", "stacks") else None
 
     def _received(self, _widget: Any, content: dict[str, Any], _buffers: Any) -> None:
         answers = {
             "picture": self._send_picture,
-            "stack": self._send_stack,
+            "band": self._send_band,
             "choose": self._choose,
+            "moment": self._choose_moment,
             "device": self._choose_device,
+            "axis": lambda told: self.set_trait("axis", told["axis"]),
+            "colour": lambda told: self.set_trait("colour_by", told["by"]),
+            "search": self._search,
         }
         answer = answers.get(content.get("kind", ""))
         if answer is not None:
@@ -220,20 +283,18 @@ class MemoryView(anywidget.AnyWidget):
         buffers: list[bytes] = []
         window = None
         try:
-            window = _in_ns(content["start_us"], content["end_us"])
-            columns = min(max(int(content["columns"]), 1), _MAX_COLUMNS)
-            log = self._replayed()
-            picture = picture_of(log, window, columns=columns, max_bands=_MAX_BANDS)
-            arrays = self._arrays(picture)
-            buffers = [array.tobytes() for array in arrays.values()]
-            reply |= {
-                "arrays": [[name, _TYPE_CODES[str(a.dtype)]] for name, a in arrays.items()],
-                "from_us": content["start_us"],
-                "to_us": content["end_us"],
-                "peak": _peak(log, picture),
-                "legend": self._legend(log, picture),
-                "in_words": words.in_words(log, picture),
-            }
+            window = in_ns(content["start_us"], content["end_us"])
+            memory = self._memory()
+            times = times_of(memory.log, window) if self._by_event else window
+            lit = memory.lit(self._chosen, self.search, times)
+            drawn, buffers = memory.message(
+                window, lit, event_axis=self._by_event, by=self.colour_by,
+                columns=min(max(int(content["columns"]), 1), _MAX_COLUMNS),
+                rows=min(max(int(content["rows"]), 1), _MAX_ROWS),
+            )  # fmt: skip
+            lines = [line for line in (*lit.lines, memory.window_line(times)) if line]
+            about = {"from_us": content["start_us"], "to_us": content["end_us"], "lines": lines}
+            reply |= drawn | about
         finally:  # also without a picture, or the browser would wait for it
             self.send(reply, buffers)
         if content.get("gesture"):
@@ -241,83 +302,42 @@ class MemoryView(anywidget.AnyWidget):
 
     def _look(self, window: TimeWindow) -> None:
         wanted = None if window == self._extent else window
+        if self._by_event and wanted is not None:
+            self._events = (wanted, times_of(self.log, wanted))
+            wanted = self._events[1]
         if self._linked:
             self.link.window = wanted
         else:
             self._own_window = wanted
-            self._show_window()
+        self._show_window()
 
-    def _send_stack(self, content: dict[str, Any]) -> None:
-        stack = int(content["stack"])
-        frames = [words.short(text) for text in words.brief_stack(self._replayed(), stack)]
-        self.send(
-            {
-                "kind": "stack",
-                "view": content["view"],
-                "stack": stack,
-                "frames": frames[:_TIP_FRAMES],
-                "count": len(frames),
-            }
-        )
+    def _send_band(self, content: dict[str, Any]) -> None:
+        told = self._memory().tip(int(content["allocation"]))
+        told["frames"] = told["frames"][:_TIP_FRAMES]
+        which = {name: content[name] for name in ("view", "allocation")}
+        self.send({"kind": "band", **which, **told})
 
     def _choose(self, content: dict[str, Any]) -> None:
-        row = content["row"]
         chosen = None
-        if row is not None and self._device is not None:
-            chosen = Selection("allocations", row=int(row), recording=self._device.recording)
+        if self._device is not None:
+            for table in ("allocations", "stacks"):
+                row = content.get(table)
+                if row is not None:
+                    chosen = Selection(table, row=int(row), recording=self._device.recording)
         self.link.selection = chosen
+
+    def _search(self, content: dict[str, Any]) -> None:
+        allocations_like(self.session, self.log, content["text"])  # says so if it makes no sense
+        self.search = content["text"]
+
+    def _choose_moment(self, content: dict[str, Any]) -> None:
+        at = round(content["us"] * NS_PER_US)
+        if self._by_event:
+            at = int(self.log.ts_ns[min(max(at, 0), len(self.log.ts_ns) - 1)])
+        self.link.moment_ns = at
 
     def _choose_device(self, content: dict[str, Any]) -> None:
         self._device = self._devices[int(content["device"])]
+        self._own_window, self._events = None, None
         self.link.selection = None  # its row is one of the other device's log
         self._show_device()
-
-    def _arrays(self, picture: MemoryPicture) -> dict[str, Any]:
-        arrays = {name: getattr(picture, name) for name in (*_COLUMN_ARRAYS, *_BAND_ARRAYS)}
-        tones = [self._tones.get(stack, 0) for stack in picture.stack.tolist()]
-        return {**arrays, "tone": np.array(tones, dtype=np.uint8)}
-
-    def _legend(self, log: MemoryLog, picture: MemoryPicture) -> list[dict[str, Any]]:
-        """The stacks that fill most of the picture, largest first."""
-        columns = picture.end_column.astype(np.float64) - picture.first_column
-        area = picture.size_bytes * columns
-        old = picture.before_log.astype(bool) & (log.device.axis != "state")
-        stacks, place = np.unique(picture.stack[~old], return_inverse=True)
-        filled = np.bincount(place, area[~old], len(stacks))
-        largest = [int(stacks[i]) for i in np.argsort(-filled)[:_LEGEND_ROWS]]
-        entries: list[dict[str, Any]] = [
-            {"label": name, "tone": self._tones.get(stack, 0), "rest": False}
-            for stack, name in zip(largest, words.names(log, largest), strict=True)
-        ]
-        if old.any():
-            entries.append({"label": "older than the log", "tone": None, "rest": False})
-        if np.nansum(picture.rest_bytes) > 0:
-            entries.append({"label": words.rest_label(log), "tone": None, "rest": True})
-        return entries
-
-
-def _tones(log: MemoryLog) -> dict[int, int]:
-    """A colour for each stack, by bytes x time in the whole log, so that zooming keeps it."""
-    lives = log.allocations
-    end = lives["end_ns"].fillna(log.span.end_ns)
-    weight = lives["size_bytes"] * (end - lives["ts_ns"] + 1).astype("float64")
-    filled = weight.groupby(lives["stack"].fillna(-1)).sum().sort_values(ascending=False)
-    return {int(stack): rank % (_TONES * _ROUNDS) for rank, stack in enumerate(filled.index)}
-
-
-def _peak(log: MemoryLog, picture: MemoryPicture) -> dict[str, Any] | None:
-    if np.isnan(picture.peak_bytes):
-        return None
-    return {
-        "us": picture.peak_us,
-        "bytes": picture.peak_bytes,
-        "text": words.peak_text(log, picture),
-    }
-
-
-def _in_us(window: TimeWindow) -> list[float]:
-    return [window.start_ns / NS_PER_US, window.end_ns / NS_PER_US]
-
-
-def _in_ns(start_us: float, end_us: float) -> TimeWindow:
-    return TimeWindow(round(start_us * NS_PER_US), round(end_us * NS_PER_US))

@@ -11,6 +11,7 @@ from maiprof_nb import units
 from maiprof_nb.session import Session
 from maiprof_widgets import escaping
 from maiprof_widgets.link import LinkState, Selection
+from maiprof_widgets.views._makers import as_call
 from maiprof_widgets.views._ranked import RANKED, Ranked, recorded
 from maiprof_widgets.views.call_tree import CallTree
 from maiprof_widgets.views.delayed import Delayed
@@ -23,6 +24,8 @@ _QUIET_S = 0.25
 
 class RankingView(ipywidgets.VBox):
     """Reads ``link.window``; reads and sets ``link.selection``.
+
+    A selected allocation shows as the operator that made it.
 
     Parameters
     ----------
@@ -94,7 +97,7 @@ class RankingView(ipywidgets.VBox):
             try:
                 self.table.update(
                     shown,
-                    selected_rows=self._rows_of(self.link.selection),
+                    selected_rows=self._rows_of(as_call(self.session, self.link.selection)),
                     order=[],
                     columnDefs=column_sides(_text_columns(shown), shown.shape[1]),
                 )
@@ -188,7 +191,7 @@ class RankingView(ipywidgets.VBox):
 
     def _describe_chosen(self) -> list[int]:
         """Say the figures of the chosen row and what it calls; return where it is."""
-        selection = self.link.selection
+        selection = as_call(self.session, self.link.selection)
         rows = self._rows_of(selection)
         self.chosen.value = self._in_words(rows[0]) if rows else ""
         calls = self._kind.calls

@@ -16,9 +16,12 @@ from maiprof_widgets import escaping
 from maiprof_widgets.figures.panels import Panel, panel_title
 from maiprof_widgets.figures.theme import theme
 from maiprof_widgets.figures.utilisation import cpu_panel, gpu_panel, host_panel, marks_panel
+from maiprof_widgets.link import Selection
+from maiprof_widgets.views._makers import as_call
 from maiprof_widgets.views.curves import BINS, CurvesView
 
 _MAX_STEPS = 2000
+_LEAST_MARK = 500  # of the width of the panel: about two pixels
 _MARKED = {
     "operators": HOST_TABLES,
     "launches": ("launches",),
@@ -28,7 +31,10 @@ _MARKED = {
 
 
 class UtilisationView(CurvesView):
-    """Reads ``link.window``, ``link.selection`` and ``link.dark``; sets ``link.window``."""
+    """Reads ``link.window``, ``link.selection`` and ``link.dark``; sets ``link.window``.
+
+    Of a selected allocation the one call that made it is marked.
+    """
 
     def panels(self, window: TimeWindow) -> list[Panel]:
         """GPU, host as measured and as recorded, and steps with marks."""
@@ -48,11 +54,16 @@ class UtilisationView(CurvesView):
         if use.empty:
             return found
         marks = self._steps(window), self._marks(window)
-        return [*found, marks_panel(*marks, self._chosen, (colours.step, colours.mark))]
+        hues, least_ns = (colours.step, colours.mark), window.dur_ns // _LEAST_MARK
+        return [*found, marks_panel(*marks, self._chosen, hues, least_ns)]
+
+    @property
+    def _selection(self) -> Selection | None:
+        return as_call(self.session, self.link.selection)
 
     @property
     def _chosen(self) -> str | None:
-        selection = self.link.selection
+        selection = self._selection
         if selection is None or selection.table not in _MARKED or selection.name is None:
             return None
         return escaping.shortened(selection.name, 60)
@@ -63,11 +74,18 @@ class UtilisationView(CurvesView):
         return found[inside].head(_MAX_STEPS)
 
     def _marks(self, window: TimeWindow) -> pd.DataFrame:
-        selection = self.link.selection
+        selection = self._selection
         if self._chosen is None or selection is None or selection.name is None:
             return pd.DataFrame({"ts_ns": [], "end_ns": [], "calls": []}, dtype="int64")
         tables = _MARKED[selection.table]
-        return instances(self.session, selection.name, window=window, tables=tables)
+        return instances(
+            self.session,
+            selection.name,
+            window=window,
+            tables=tables,
+            row=selection.row,
+            recording=selection.recording,
+        )
 
     def _on_selection(self, _change: Any) -> None:
         self.redraw()
