@@ -49,7 +49,7 @@ def fragmentation(
         One of `memory_devices` that is a snapshot's; the first of them by default.
     points : int
         At most so many moments, evenly over the log's events; the first and last, and those
-        with most reserved and with most of it unused, are always among them.
+        with most reserved, most allocated and most unused, are always among them.
     device_bytes : int, optional
         What the device can give PyTorch in all; without it nothing beyond what is reserved
         counts as available, so that ``fits_after_release_bytes`` is a lower bound.
@@ -73,10 +73,8 @@ def fragmentation(
     NotAnswerableError
         If there is no snapshot, or its log does not fit its segments.
     UsageError
-        If fewer than 4 points are asked for.
+        If fewer than 5 points are asked for.
     """
-    if points < 4:
-        raise UsageError(f"{points} points are too few", remedy="Ask for at least 4")
     return fragmentation_of(
         allocator_history(session, device), points=points, device_bytes=device_bytes, window=window
     )
@@ -90,12 +88,15 @@ def fragmentation_of(
     window: TimeWindow | None = None,
 ) -> pd.DataFrame:
     """As `fragmentation`, of a history already followed."""
+    if points < 5:
+        raise UsageError(f"{points} points are too few", remedy="Ask for at least 5")
     reserved, allocated = reserved_in_states(history), allocated_in_states(history)
     first, last = 0, history.last_state
     if window is not None:
         first = history.state_at(window.start_ns)
         last = max(history.state_at(window.end_ns), first)
-    peaks = [part[first : last + 1].argmax() + first for part in (reserved, reserved - allocated)]
+    curves = (reserved, allocated, reserved - allocated)
+    peaks = [curve[first : last + 1].argmax() + first for curve in curves]
     always = [first, last, *peaks]
     evenly = np.linspace(first, last, points - len(always) + 2).astype(np.int64)
     states = np.unique(np.concatenate([evenly, always])).astype(np.int64)

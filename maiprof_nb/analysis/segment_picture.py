@@ -19,17 +19,9 @@ ORDERS = ("address", "size", "unused")
 USED, WAITS, HOLE, MERGED = range(4)  # kinds of cells
 
 MAX_CELLS = 8000
-ONE_PER_ROW = 24  # segments; more than that share rows
-_ROWS = {"small": 5, "large": 16}  # how many rows all segments of a kind fill when most is reserved
+ALONE = {"small": 4, "large": 24}  # so many segments have a row each; more than that share rows
+_ROWS = {"small": 4, "large": 14}  # how many rows they fill then, at least
 _GROUP = ["pool_id", "pool", "stream", "expandable"]
-
-
-@dataclass(frozen=True, slots=True)
-class RowScale:
-    """How much a row stands for; the same at every moment, so that scrubbing does not jump."""
-
-    row_bytes: int
-    one_per_row: bool
 
 
 @dataclass(frozen=True)
@@ -74,29 +66,23 @@ class SegmentPicture:
     merged_below_bytes: float
 
 
-def row_scales(history: AllocatorHistory) -> dict[str, RowScale]:
-    """For small and for large segments, what a row of the picture stands for."""
-    lives = history.segments
+def row_each(history: AllocatorHistory) -> dict[str, bool]:
+    """Whether small and large segments have a row each: the same at every moment of a log."""
     found = {}
-    for pool, rows in _ROWS.items():
-        mine = lives[lives["pool"].eq(pool).to_numpy(bool)]
-        grows = mine["expandable"].to_numpy(bool)
-        size = mine["size_bytes"].to_numpy(np.int64)
-        most = int(_over_states(mine, size, history.last_state).max(initial=0))
-        stretch = _over_states(mine, np.where(grows, size, 0), history.last_state)
-        count = int(
-            _over_states(mine, (~grows).astype(np.int64), history.last_state).max(initial=0)
-        )
-        largest = max(int(size.max(initial=0)), int(stretch.max(initial=0)), 1)
-        alone = count <= ONE_PER_ROW
-        found[pool] = RowScale(largest if alone else _even(max(most // rows, 1)), alone)
+    for pool, most in ALONE.items():
+        lives = history.segments[history.segments["pool"].eq(pool).to_numpy(bool)]
+        lives = lives[~lives["expandable"].to_numpy(bool)]
+        change = np.zeros(history.last_state + 2, dtype=np.int64)
+        np.add.at(change, lives["first_state"].to_numpy(np.int64), 1)
+        np.subtract.at(change, lives["end_state"].to_numpy(np.int64), 1)
+        found[pool] = int(np.cumsum(change)[:-1].max(initial=0)) <= most
     return found
 
 
 def segment_picture(
     history: AllocatorHistory,
     state: int,
-    scales: dict[str, RowScale],
+    alone: dict[str, bool],
     *,
     columns: int = 1200,
     order: str = "address",
@@ -110,8 +96,8 @@ def segment_picture(
         The log.
     state : int
         How many of its events came before.
-    scales : dict
-        As of `row_scales`.
+    alone : dict
+        As of `row_each`.
     columns : int
         Pixels of a row.
     order : str
@@ -134,7 +120,7 @@ def segment_picture(
     used = np.where(cut.block >= 0, cut.size_bytes, 0)
     held = np.bincount(cut.segment, used, len(segments)).astype(np.int64)
     segments["unused_bytes"] = segments["size_bytes"].to_numpy(np.int64) - held
-    groups, group = _groups(segments, scales)
+    groups, group = _groups(segments, alone)
     place = np.lexsort((*_keys(segments, held, order), group))
     row_bytes = groups["row_bytes"].to_numpy(np.float64)[group] if len(groups) else np.zeros(0)
     grain = row_bytes / max(columns, 1)
@@ -185,8 +171,8 @@ def one_segment(
     )
     size = int(segments["size_bytes"].iloc[0])
     unused = int(alone.size_bytes[alone.block < 0].sum())
-    scale = RowScale(size, one_per_row=True)
-    groups, _ = _groups(segments.assign(unused_bytes=unused), dict.fromkeys(_ROWS, scale))
+    groups, _ = _groups(segments.assign(unused_bytes=unused), dict.fromkeys(ALONE, True))
+    groups["row_bytes"] = size
     grain = np.array([size / max(columns, 1)])
     cells = _merged(alone, grain)
     merged = bool((cells["kind"] == MERGED).any())
@@ -205,12 +191,11 @@ def one_segment(
     )
 
 
-def _groups(segments: pd.DataFrame, scales: dict[str, RowScale]) -> tuple[pd.DataFrame, Ints]:
+def _groups(segments: pd.DataFrame, alone: dict[str, bool]) -> tuple[pd.DataFrame, Ints]:
     """Pools and streams, the default pool and large segments first; the group of each segment."""
     code = np.zeros(len(segments), dtype=np.int64)
     for name in _GROUP:
         codes, values = pd.factorize(segments[name], sort=True)
-        codes = len(values) - 1 - codes if name == "pool" else codes  # "large" before "small"
         code = code * len(values) + codes
     kinds, first, number = np.unique(code, return_index=True, return_inverse=True)
     size, unused = (segments[name].to_numpy(np.float64) for name in ("size_bytes", "unused_bytes"))
@@ -218,9 +203,10 @@ def _groups(segments: pd.DataFrame, scales: dict[str, RowScale]) -> tuple[pd.Dat
     groups["segments"] = np.bincount(number, minlength=len(kinds))
     groups["reserved_bytes"] = np.bincount(number, size, len(kinds)).astype(np.int64)
     groups["unused_bytes"] = np.bincount(number, unused, len(kinds)).astype(np.int64)
-    scale = [scales[str(pool)] for pool in groups["pool"]]
-    groups["row_bytes"] = np.array([each.row_bytes for each in scale], dtype=np.int64)
-    groups["one_per_row"] = np.array([each.one_per_row for each in scale], dtype=bool)
+    pool = segments["pool"].to_numpy(object)
+    row = {name: _row_bytes(size[pool == name], name, alone=alone[name]) for name in ALONE}
+    groups["row_bytes"] = groups["pool"].map(row).astype("int64")
+    groups["one_per_row"] = groups["pool"].map(alone).astype(bool)
     return groups, number.astype(np.int64)
 
 
@@ -262,12 +248,10 @@ def _merged(cut: Pieces, grain: Floats) -> dict[str, Any]:
     }
 
 
-def _over_states(lives: pd.DataFrame, weight: Ints, last: int) -> Ints:
-    """What lives in each state, added up."""
-    change = np.zeros(last + 2, dtype=np.int64)
-    np.add.at(change, lives["first_state"].to_numpy(np.int64), weight)
-    np.subtract.at(change, lives["end_state"].to_numpy(np.int64), weight)
-    return np.cumsum(change)[:-1]
+def _row_bytes(size: Floats, pool: str, *, alone: bool) -> int:
+    """What a row stands for: it changes in steps, so that scrubbing seldom changes it."""
+    least = size.max(initial=0) if alone else size.sum() / _ROWS[pool]
+    return _even(int(least))
 
 
 def _even(size: int) -> int:
