@@ -26,6 +26,7 @@ __all__ = [
     "allocator_history",
     "allocator_state",
     "free_blocks",
+    "free_of",
     "gaps",
     "living_segments",
     "pieces_of",
@@ -214,6 +215,20 @@ def free_blocks(history: AllocatorHistory, state: int) -> FreeBlocks:
         segment_bytes=size[segment],
         small=segments["pool"].to_numpy(object)[row] == "small",
         expandable=segments["expandable"].to_numpy(bool)[row],
+    )
+
+
+def free_of(cut: Pieces) -> FreeBlocks:
+    """As `free_blocks`, of a state that is known as pieces."""
+    hole = np.flatnonzero(cut.block < 0)
+    segment = cut.segment[hole]
+    return FreeBlocks(
+        address=cut.address[hole],
+        size_bytes=cut.size_bytes[hole],
+        segment_address=cut.segments["address"].to_numpy(np.int64)[segment],
+        segment_bytes=cut.segments["size_bytes"].to_numpy(np.int64)[segment],
+        small=cut.segments["pool"].to_numpy(object)[segment] == "small",
+        expandable=cut.segments["expandable"].to_numpy(bool)[segment],
     )
 
 

@@ -19,10 +19,11 @@ from maiprof_nb.analysis._memory_log import MemoryDevice
 from maiprof_nb.analysis.allocator_state import (
     AllocatorHistory,
     FreeBlocks,
+    Pieces,
     allocator_history,
     allocator_state,
     free_blocks,
-    living_segments,
+    free_of,
 )
 from maiprof_nb.errors import UsageError
 from maiprof_nb.session import Session
@@ -234,23 +235,16 @@ class Room:
         return 1 - self.largest_free_bytes / unused if unused else float("nan")
 
 
-def room(history: AllocatorHistory, state: int, device_bytes: int | None = None) -> Room:
-    """What is free in state ``k`` of a history; ``device_bytes`` as for `fragmentation`.
-
-    Raises
-    ------
-    NotAnswerableError
-        If the log does not fit its segments.
-    """
-    segments = living_segments(history, state)
-    reserved = int(segments["size_bytes"].sum())
-    free = free_blocks(history, state)
+def room(cut: Pieces, device_bytes: int | None = None) -> Room:
+    """What is free in one state; ``device_bytes`` as for `fragmentation`."""
+    free = free_of(cut)
+    reserved = int(cut.segments["size_bytes"].sum())
     unused, returnable = int(free.size_bytes.sum()), int(_returnable(free).sum())
     whole = free.size_bytes == free.segment_bytes
     largest, fits, after = _served(free, reserved, device_bytes)
     left = 0 if device_bytes is None else max(device_bytes - reserved, 0)
     return Room(
-        segments=len(segments),
+        segments=len(cut.segments),
         reserved_bytes=reserved,
         allocated_bytes=reserved - unused,
         free_segments=int(whole.sum()),

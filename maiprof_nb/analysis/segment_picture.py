@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from maiprof_nb.analysis.allocator_state import AllocatorHistory, Pieces, pieces_of
+from maiprof_nb.analysis.allocator_state import AllocatorHistory, Pieces
 from maiprof_nb.errors import UsageError
 
 Floats = npt.NDArray[np.float64]
@@ -30,8 +29,6 @@ class SegmentPicture:
 
     Parameters
     ----------
-    state : int
-        How many events of the log came before.
     groups : DataFrame
         One row for each stream and pool: ``pool_id, pool, stream, expandable, segments,
         reserved_bytes, unused_bytes, row_bytes, one_per_row``.
@@ -53,7 +50,6 @@ class SegmentPicture:
         The size below which neighbours were merged, where any were; 0 otherwise.
     """
 
-    state: int
     groups: pd.DataFrame
     address: Floats
     segment_bytes: Floats
@@ -80,8 +76,7 @@ def row_each(history: AllocatorHistory) -> dict[str, bool]:
 
 
 def segment_picture(
-    history: AllocatorHistory,
-    state: int,
+    cut: Pieces,
     alone: dict[str, bool],
     *,
     columns: int = 1200,
@@ -92,10 +87,8 @@ def segment_picture(
 
     Parameters
     ----------
-    history : AllocatorHistory
-        The log.
-    state : int
-        How many of its events came before.
+    cut : Pieces
+        The state.
     alone : dict
         As of `row_each`.
     columns : int
@@ -108,128 +101,126 @@ def segment_picture(
 
     Raises
     ------
-    NotAnswerableError
-        If the log does not fit its segments.
     UsageError
         If the order is not one of those.
     """
     if order not in ORDERS:
         raise UsageError(f"no order of segments: {order}", remedy=f"One of {', '.join(ORDERS)}")
-    cut = pieces_of(history, state)
-    segments = cut.segments.reset_index(drop=True)
+    size = cut.segments["size_bytes"].to_numpy(np.int64)
     used = np.where(cut.block >= 0, cut.size_bytes, 0)
-    held = np.bincount(cut.segment, used, len(segments)).astype(np.int64)
-    segments["unused_bytes"] = segments["size_bytes"].to_numpy(np.int64) - held
-    groups, group = _groups(segments, alone)
-    place = np.lexsort((*_keys(segments, held, order), group))
-    row_bytes = groups["row_bytes"].to_numpy(np.float64)[group] if len(groups) else np.zeros(0)
-    grain = row_bytes / max(columns, 1)
-    cells = _merged(cut, grain)
-    coarser = 1.0
-    while len(cells["segment"]) > max_cells and coarser < 2**40:
-        coarser *= 2
-        cells = _merged(cut, grain * coarser)
-    rank = np.empty(len(segments), dtype=np.int64)
-    rank[place] = np.arange(len(segments))
-    within = np.argsort(rank[cells["segment"]], kind="stable")
-    count = np.bincount(cells["segment"], minlength=len(segments))
-    merged = cells["kind"] == MERGED
-    below = (grain * coarser)[cells["segment"][merged]]
-    return SegmentPicture(
-        state=state,
-        groups=groups,
-        address=segments["address"].to_numpy(np.float64)[place],
-        segment_bytes=segments["size_bytes"].to_numpy(np.float64)[place],
-        unused_bytes=segments["unused_bytes"].to_numpy(np.float64)[place],
-        cells=count[place].astype(np.int32),
-        size_bytes=cells["size_bytes"][within].astype(np.float64),
-        kind=cells["kind"][within].astype(np.uint8),
-        block=cells["block"][within].astype(np.int32),
-        used_bytes=cells["used_bytes"][within].astype(np.float64),
-        merged_below_bytes=float(below.max(initial=0)),
-    )
+    held = np.bincount(cut.segment, used, len(size)).astype(np.int64)
+    groups, group = _groups(cut.segments, size - held, alone)
+    address = cut.segments["address"].to_numpy(np.int64)
+    place = np.lexsort((*_keys(address, size, held, order), group))
+    grain = groups["row_bytes"].to_numpy(np.float64)[group] / max(columns, 1)
+    cells, below = _merged(cut, grain), grain
+    while len(cells.segment) > max_cells and below.min() < size.max():
+        below = below * 2
+        cells = _merged(cut, below)
+    rank = np.empty(len(size), dtype=np.int64)
+    rank[place] = np.arange(len(size))
+    return _drawn(cells.take(np.argsort(rank[cells.segment], kind="stable")), groups, place, cut,
+                  size - held, below)  # fmt: skip
 
 
-def one_segment(
-    history: AllocatorHistory, state: int, address: int, *, columns: int = 1200
-) -> SegmentPicture | None:
+def one_segment(cut: Pieces, address: int, *, columns: int = 1200) -> SegmentPicture | None:
     """The segment that holds an address, as wide as a row; None if there is none."""
-    cut = pieces_of(history, state)
     begin = cut.segments["address"].to_numpy(np.int64)
+    size = cut.segments["size_bytes"].to_numpy(np.int64)
     row = int(np.searchsorted(begin, address, side="right")) - 1
-    if row < 0 or address >= begin[row] + int(cut.segments["size_bytes"].iloc[row]):
+    if row < 0 or address >= begin[row] + size[row]:
         return None
-    mine = cut.segment == row
-    segments = cut.segments.iloc[[row]].reset_index(drop=True)
+    mine = np.flatnonzero(cut.segment == row)
     alone = Pieces(
-        segments=segments,
+        segments=cut.segments.iloc[[row]],
         address=cut.address[mine],
         size_bytes=cut.size_bytes[mine],
-        segment=np.zeros(int(mine.sum()), dtype=np.int64),
+        segment=np.zeros(len(mine), dtype=np.int64),
         block=cut.block[mine],
         pending=cut.pending[mine],
     )
-    size = int(segments["size_bytes"].iloc[0])
-    unused = int(alone.size_bytes[alone.block < 0].sum())
-    groups, _ = _groups(segments.assign(unused_bytes=unused), dict.fromkeys(ALONE, True))
-    groups["row_bytes"] = size
-    grain = np.array([size / max(columns, 1)])
-    cells = _merged(alone, grain)
-    merged = bool((cells["kind"] == MERGED).any())
+    unused = np.array([alone.size_bytes[alone.block < 0].sum()], dtype=np.int64)
+    groups, _ = _groups(alone.segments, unused, dict.fromkeys(ALONE, True))
+    groups["row_bytes"] = size[row]
+    grain = np.array([size[row] / max(columns, 1)])
+    return _drawn(_merged(alone, grain), groups, np.zeros(1, np.int64), alone, unused, grain)
+
+
+def _drawn(
+    cells: _Cells, groups: pd.DataFrame, place: Ints, cut: Pieces, unused: Ints, below: Floats
+) -> SegmentPicture:
+    count = np.bincount(cells.segment, minlength=len(place))
+    merged = cells.kind == MERGED
     return SegmentPicture(
-        state=state,
         groups=groups,
-        address=segments["address"].to_numpy(np.float64),
-        segment_bytes=segments["size_bytes"].to_numpy(np.float64),
-        unused_bytes=np.array([unused], dtype=np.float64),
-        cells=np.array([len(cells["kind"])], dtype=np.int32),
-        size_bytes=cells["size_bytes"].astype(np.float64),
-        kind=cells["kind"].astype(np.uint8),
-        block=cells["block"].astype(np.int32),
-        used_bytes=cells["used_bytes"].astype(np.float64),
-        merged_below_bytes=float(grain[0]) if merged else 0.0,
+        address=cut.segments["address"].to_numpy(np.float64)[place],
+        segment_bytes=cut.segments["size_bytes"].to_numpy(np.float64)[place],
+        unused_bytes=unused.astype(np.float64)[place],
+        cells=count[place].astype(np.int32),
+        size_bytes=cells.size_bytes.astype(np.float64),
+        kind=cells.kind.astype(np.uint8),
+        block=cells.block.astype(np.int32),
+        used_bytes=cells.used_bytes.astype(np.float64),
+        merged_below_bytes=float(below[cells.segment[merged]].max(initial=0)),
     )
 
 
-def _groups(segments: pd.DataFrame, alone: dict[str, bool]) -> tuple[pd.DataFrame, Ints]:
+def _groups(
+    segments: pd.DataFrame, unused: Ints, alone: dict[str, bool]
+) -> tuple[pd.DataFrame, Ints]:
     """Pools and streams, the default pool and large segments first; the group of each segment."""
     code = np.zeros(len(segments), dtype=np.int64)
-    for name in _GROUP:
-        codes, values = pd.factorize(segments[name], sort=True)
-        code = code * len(values) + codes
+    columns = {name: segments[name].to_numpy() for name in _GROUP}
+    for values in columns.values():
+        codes, distinct = pd.factorize(values, sort=True)
+        code = code * len(distinct) + codes
     kinds, first, number = np.unique(code, return_index=True, return_inverse=True)
-    size, unused = (segments[name].to_numpy(np.float64) for name in ("size_bytes", "unused_bytes"))
-    groups = segments[_GROUP].take(first).reset_index(drop=True)
-    groups["segments"] = np.bincount(number, minlength=len(kinds))
-    groups["reserved_bytes"] = np.bincount(number, size, len(kinds)).astype(np.int64)
-    groups["unused_bytes"] = np.bincount(number, unused, len(kinds)).astype(np.int64)
-    pool = segments["pool"].to_numpy(object)
+    size = segments["size_bytes"].to_numpy(np.float64)
+    pool = columns["pool"]
     row = {name: _row_bytes(size[pool == name], name, alone=alone[name]) for name in ALONE}
-    groups["row_bytes"] = groups["pool"].map(row).astype("int64")
-    groups["one_per_row"] = groups["pool"].map(alone).astype(bool)
+    named = pool[first].tolist()
+    groups = pd.DataFrame(
+        {
+            **{name: values[first] for name, values in columns.items()},
+            "segments": np.bincount(number, minlength=len(kinds)),
+            "reserved_bytes": np.bincount(number, size, len(kinds)).astype(np.int64),
+            "unused_bytes": np.bincount(number, unused, len(kinds)).astype(np.int64),
+            "row_bytes": np.array([row[name] for name in named], dtype=np.int64),
+            "one_per_row": np.array([alone[name] for name in named], dtype=bool),
+        }
+    )
     return groups, number.astype(np.int64)
 
 
-def _keys(segments: pd.DataFrame, held: Ints, order: str) -> tuple[Any, ...]:
+def _keys(address: Ints, size: Ints, held: Ints, order: str) -> tuple[Ints, ...]:
     """Sort keys within a group, the last the first to count."""
-    address = segments["address"].to_numpy(np.int64)
-    size = segments["size_bytes"].to_numpy(np.int64)
     if order == "size":
         return (address, -size)
     if order == "unused":
-        unused = segments["unused_bytes"].to_numpy(np.int64)
-        return (address, -unused, -np.where(held > 0, unused, 0))
+        return (address, held - size, -np.where(held > 0, size - held, 0))
     return (address,)
 
 
-def _merged(cut: Pieces, grain: Floats) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True)
+class _Cells:
+    segment: Ints
+    size_bytes: Ints
+    kind: Ints
+    block: Ints
+    used_bytes: Ints
+
+    def take(self, rows: Ints) -> _Cells:
+        return _Cells(self.segment[rows], self.size_bytes[rows], self.kind[rows],
+                      self.block[rows], self.used_bytes[rows])  # fmt: skip
+
+
+def _merged(cut: Pieces, grain: Floats) -> _Cells:
     """Cells; of neighbours smaller than the grain those that share a pixel are one."""
     size, segment, block = cut.size_bytes, cut.segment, cut.block
     kind = np.where(block < 0, HOLE, np.where(cut.pending, WAITS, USED))
     used = np.where(block >= 0, size, 0)
     if not len(size):
-        return {"segment": segment, "size_bytes": size, "kind": kind, "block": block,
-                "used_bytes": used}  # fmt: skip
+        return _Cells(segment, size, kind, block, used)
     least = grain[segment]
     small = size < least
     offset = cut.address - cut.segments["address"].to_numpy(np.int64)[segment]
@@ -239,13 +230,13 @@ def _merged(cut: Pieces, grain: Floats) -> dict[str, Any]:
     first = np.flatnonzero(begins)
     count = np.diff(np.append(first, len(size)))
     many = count > 1
-    return {
-        "segment": segment[first],
-        "size_bytes": np.add.reduceat(size, first),
-        "kind": np.where(many, MERGED, kind[first]),
-        "block": np.where(many, count, block[first]),
-        "used_bytes": np.add.reduceat(used, first),
-    }
+    return _Cells(
+        segment=segment[first],
+        size_bytes=np.add.reduceat(size, first),
+        kind=np.where(many, MERGED, kind[first]),
+        block=np.where(many, count, block[first]),
+        used_bytes=np.add.reduceat(used, first),
+    )
 
 
 def _row_bytes(size: Floats, pool: str, *, alone: bool) -> int:

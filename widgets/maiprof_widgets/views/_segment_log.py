@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -13,8 +13,10 @@ from maiprof_nb.analysis.active_memory import MemoryDevice, MemoryLog, memory_lo
 from maiprof_nb.analysis.allocator_state import (
     AllocatorHistory,
     Ints,
+    Pieces,
     allocation_rows,
     allocator_history,
+    pieces_of,
     state_of,
 )
 from maiprof_nb.analysis.fragmentation import fragmentation_of, holes_in, room
@@ -51,6 +53,7 @@ class SegmentLog:
 
     session: Session
     device: MemoryDevice
+    _named: dict[tuple[int, ...], list[str]] = field(default_factory=dict, compare=False)
 
     @cached_property
     def history(self) -> AllocatorHistory:
@@ -122,14 +125,16 @@ class SegmentLog:
 
     def picture(self, state: int, columns: int, order: str) -> SegmentPicture:
         """All segments of one state."""
-        return segment_picture(self.history, state, self.alone, columns=columns, order=order)
+        cut = pieces_of(self.history, state)
+        return segment_picture(cut, self.alone, columns=columns, order=order)
 
     def answer(
         self, state: int, *, columns: int, order: str, focus: int | None
     ) -> tuple[dict[str, Any], dict[str, Any]]:
         """One state for the browser: words, and arrays by name; `focus` is drawn large."""
-        picture = self.picture(state, columns, order)
-        found = room(self.history, state)
+        cut = pieces_of(self.history, state)
+        picture = segment_picture(cut, self.alone, columns=columns, order=order)
+        found = room(cut)
         arrays = self._arrays(picture, "")
         reply = {
             "state": state,
@@ -149,7 +154,7 @@ class SegmentLog:
             ],
             "legend": self._legend(state),
         }
-        single, chosen = self._single(picture, focus, columns)
+        single, chosen = self._single(cut, picture, focus, columns)
         if single is not None:
             arrays |= self._arrays(single, "one_")
             title = words.segment_title(single, chosen=chosen)
@@ -188,18 +193,15 @@ class SegmentLog:
         return {"stack": stack, "text": text, "go_to": None}
 
     def _single(
-        self, picture: SegmentPicture, wanted: int | None, columns: int
+        self, cut: Pieces, picture: SegmentPicture, wanted: int | None, columns: int
     ) -> tuple[SegmentPicture | None, bool]:
         """The segment asked for, or that with most stranded memory; which of the two it is."""
-        if wanted is not None:
-            found = one_segment(self.history, picture.state, wanted, columns=columns)
-            if found is not None:
-                return found, True
-        if not len(picture.address):
-            return None, False
+        found = None if wanted is None else one_segment(cut, wanted, columns=columns)
+        if found is not None or not len(picture.address):
+            return found, True
         torn = picture.unused_bytes * (picture.unused_bytes < picture.segment_bytes)
         at = int(picture.address[int(torn.argmax())])
-        return one_segment(self.history, picture.state, at, columns=columns), False
+        return one_segment(cut, at, columns=columns), False
 
     def _arrays(self, picture: SegmentPicture, prefix: str) -> dict[str, Any]:
         single = (picture.kind != MERGED) & (picture.block >= 0)
@@ -213,6 +215,12 @@ class SegmentLog:
         arrays |= {"stack": stack, "tone": tone}
         return {f"{prefix}{name}": values for name, values in arrays.items()}
 
+    def _names(self, stacks: tuple[int, ...]) -> list[str]:
+        """Of the same stacks again and again while one scrubs."""
+        if stacks not in self._named:
+            self._named[stacks] = memory_words.names(self.log, list(stacks))
+        return self._named[stacks]
+
     def _pending_bytes(self, state: int) -> int:
         waits = self.alive(state) & (self.history.blocks["pending_state"].to_numpy() <= state)
         return int(self.history.blocks["size_bytes"].to_numpy()[waits].sum())
@@ -223,7 +231,7 @@ class SegmentLog:
         stacks, row, place = np.unique(self.stacks[alive], return_index=True, return_inverse=True)
         size = self.history.blocks["size_bytes"].to_numpy(np.float64)[alive]
         most = np.argsort(-np.bincount(place, size, len(stacks)), kind="stable")[:_LEGEND_ROWS]
-        names = memory_words.names(self.log, stacks[most].tolist())
+        names = self._names(tuple(stacks[most].tolist()))
         tones = self.tones[alive[row[most]]]
         return [
             {"label": name, "tone": int(tone), "stack": int(stack)}

@@ -14,6 +14,7 @@ from maiprof_nb.errors import MaiprofError, NotAnswerableError
 from maiprof_nb.session import Session
 from maiprof_widgets.link import LinkState, Selection
 from maiprof_widgets.views import _allocator_words as words
+from maiprof_widgets.views._moments import moment_of, shares_moments
 from maiprof_widgets.views._segment_log import SegmentLog
 from maiprof_widgets.views._static import module, styles
 from maiprof_widgets.views.delayed import Delayed
@@ -119,8 +120,7 @@ class AllocatorStateView(anywidget.AnyWidget):
 
     @property
     def _linked(self) -> bool:
-        """Moments of this log are moments of the session, or there is nothing else in it."""
-        return self._known.device.axis == "time" or len(self.session.recordings) == 1
+        return shares_moments(self.session, self._known.device)
 
     def _guarded(self, action: Any, *args: Any) -> None:
         """Do it; what goes wrong stands under the view."""
@@ -176,15 +176,15 @@ class AllocatorStateView(anywidget.AnyWidget):
         return history.last_state if at is None or not self._linked else history.state_at(at)
 
     def _follow_moment(self) -> None:
-        if self._shown is None or not self._linked or self._moment() == self.link.moment_ns:
+        if self._shown is None or not self._linked:
+            return
+        if self._moment() == self.link.moment_ns:  # several events may share a time stamp
             return
         self._state = self._wanted()
         self._moved()
 
     def _moment(self) -> int | None:
-        """The moment shown as the link tells it: several events may share a time stamp."""
-        history = self._known.history
-        return None if self._state == history.last_state else int(history.ts_ns[self._state])
+        return moment_of(self._known.history, self._state)
 
     def _tell_moment(self) -> None:
         if self._linked:
