@@ -16,7 +16,8 @@ from playwright.sync_api import Page
 
 _BASE = ("layout", "tabbable", "tooltip")
 PAGE = """<!doctype html><meta charset="utf-8"><title>view</title><link rel="icon" href="data:,">
-<link rel="stylesheet" href="views.css"><body style="margin:0">
+<link rel="stylesheet" href="views.css"><link rel="stylesheet" href="own.css">
+<body style="margin:0">
 <script type="module">
 import view from "./module.js";
 const state = await window.traits();
@@ -102,15 +103,19 @@ class Shown:
 
 
 @contextmanager
-def served(module: str) -> Iterator[str]:
-    """The address of a page with this ES module."""
+def served(module: str, styles: str = "") -> Iterator[str]:
+    """The address of a page with this ES module, and a style sheet of its own."""
 
     class Pages(http.server.SimpleHTTPRequestHandler):
         def log_message(self, *args: object) -> None:
             pass
 
         def do_GET(self) -> None:
-            made = {"/page.html": ("text/html", PAGE), "/module.js": ("text/javascript", module)}
+            made = {
+                "/page.html": ("text/html", PAGE),
+                "/module.js": ("text/javascript", module),
+                "/own.css": ("text/css", styles),
+            }
             if self.path not in made:
                 super().do_GET()
                 return

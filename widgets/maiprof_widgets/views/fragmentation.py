@@ -124,9 +124,9 @@ class FragmentationView(CurvesView):
         return self.link.moment_ns if shared else None
 
     def _mark(self) -> None:
+        if self._found.empty:
+            return
         with self.status.guard():
-            if self._found.empty:
-                return
             panels = fragmentation_panels(self._found, self._moment, dark=self.link.dark)
             curves = [curve for panel in panels for curve in panel.curves]
             with self.figure.batch_update():
