@@ -59,7 +59,8 @@ def fragmentation_panels(found: pd.DataFrame, moment: int | None, *, dark: bool)
     def mark(high: float) -> Curve:
         at = [] if moment is None else [moment, moment]
         values = np.array([0.0, high] if at else [])
-        return Curve("moment shown", np.array(at, np.int64), values, "segments",
+        text = ("moment shown",) * len(at)
+        return Curve("moment shown", np.array(at, np.int64), values, "segments", text,
                      colour=colours.mark, width=2)  # fmt: skip
 
     steps = (

@@ -1,6 +1,6 @@
 // Where segments and their cells lie on the canvas: widths to scale, wrapped into rows.
 
-import { mix } from "./canvas-kit.js";
+import { mix, rgbOf } from "./canvas-kit.js";
 
 export const USED = 0;
 export const WAITS = 1;
@@ -106,7 +106,7 @@ export function paintRows(context, laid, picture, theme, dimmed) {
     const wide = Math.max(piece.w - gap, 0.75);
     if (kind === MERGED) {
       const share = picture.used_bytes[piece.cell] / picture.size_bytes[piece.cell];
-      context.fillStyle = rgb(mix(theme.background, theme.grey[1], share));
+      context.fillStyle = rgb(mix(theme.background, rgbOf(theme.dim), share));
     } else {
       context.fillStyle = colour(picture.tone[piece.cell], dimmed(piece.cell));
     }

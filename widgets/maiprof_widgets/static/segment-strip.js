@@ -85,6 +85,7 @@ export function stripKey(theme, curve) {
   };
   const rgb = (colour, share) => `rgba(${colour.join(",")},${share})`;
   return [
+    element("span", "mp-dim", "over the log's events:"),
     key({ className: "mp-dash" }, `reserved (at most ${most(curve.reserved)})`),
     key({ background: rgb(theme.tones[0], 0.45) }, `allocated (${most(curve.allocated)})`),
     key({ background: rgb(theme.tones[5], 1) }, `largest request that fits (${most(curve.fits)})`),

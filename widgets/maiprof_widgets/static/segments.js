@@ -1,7 +1,7 @@
 // The allocator's state: segments cut into blocks at one moment, and a slider along the log.
 
 import {
-  arraysOf, bytesText, element, newestWins, sizedCanvas, themeOf, watchTheme,
+  arraysOf, bytesText, element, newestWins, rgbOf, sizedCanvas, themeOf, watchTheme,
 } from "./canvas-kit.js";
 import { HOLE, MERGED, WAITS, layRows, paintRows, stretchOf, toneOf } from "./segment-rows.js";
 import { stripKey, stripOf } from "./segment-strip.js";
@@ -144,6 +144,7 @@ function render({ model, el }) {
     if (!picture || stage.width === 0) return;
     laid = layRows(picture, stage.width);
     resize(stage, laid.height);
+    for (const part of [rowsHost, legend]) hold(part);
     laidOne = one && oneStage.width ? layOne() : null;
     redraw();
   }
@@ -152,6 +153,12 @@ function render({ model, el }) {
     const found = layRows({ ...one, groups: [{ ...one.group, title: "" }] }, oneStage.width);
     for (const part of [...found.segments, ...found.cells]) Object.assign(part, { y: 0, h: ONE_HEIGHT });
     return { ...found, heads: [] };
+  }
+
+  /** Keeps a part as high as it ever was, so that what is beneath stays while one scrubs. */
+  function hold(part) {
+    const high = Math.max(parseFloat(part.style.minHeight) || 0, part.offsetHeight);
+    part.style.minHeight = `${high}px`;
   }
 
   function resize(on, height) {
@@ -351,7 +358,7 @@ function render({ model, el }) {
     items.push(chip("wholly free segment", "mp-free"));
     if (picture.kind.includes(WAITS)) items.push(chip("waiting to be freed", "mp-waits"));
     if (picture.merged_below > 0) {
-      items.push(chip(`neighbours below ${bytesText(picture.merged_below)} drawn as one`, "", theme.grey[1]));
+      items.push(chip(`neighbours below ${bytesText(picture.merged_below)} drawn as one`, "", rgbOf(theme.dim)));
     }
     legend.replaceChildren(...items);
   }
@@ -403,6 +410,7 @@ function render({ model, el }) {
     tips.clear();
     focus = null;
     picture = null;
+    for (const part of [rowsHost, legend]) part.style.minHeight = "";
     const now = about();
     title.textContent = now.title;
     for (const part of [...body, order]) part.hidden = Boolean(now.empty);

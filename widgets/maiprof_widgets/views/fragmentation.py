@@ -21,7 +21,7 @@ from maiprof_widgets.views.curves import CurvesView
 from maiprof_widgets.views.delayed import Delayed
 
 _POINTS = 600
-_QUIET_S = 0.05  # scrubbing moves the mark many times a second
+_QUIET_S = 0.15  # plotly draws all of itself anew, which would hold up whoever scrubs
 _EVENTS = TimeScale("", 1, "event number (this log has no times)")
 
 
