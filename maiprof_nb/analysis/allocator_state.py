@@ -14,6 +14,26 @@ from maiprof_nb.analysis._memory_log import MemoryDevice
 from maiprof_nb.errors import NotAnswerableError, UsageError
 from maiprof_nb.session import Session
 
+__all__ = [
+    "ALLOCATED",
+    "COLUMNS",
+    "INACTIVE",
+    "PENDING_FREE",
+    "AllocatorHistory",
+    "FreeBlocks",
+    "Pieces",
+    "allocation_rows",
+    "allocator_history",
+    "allocator_state",
+    "free_blocks",
+    "free_of",
+    "gaps",
+    "living_segments",
+    "pieces_of",
+    "state_of",
+]
+
+ALLOCATED, PENDING_FREE, INACTIVE = "allocated", "pending_free", "inactive"
 COLUMNS = (
     "segment_address", "segment_bytes", "stream", "pool", "pool_id", "expandable", "address",
     "size_bytes", "requested_bytes", "state", "stack",
@@ -68,30 +88,84 @@ def allocator_state(
 
 def state_of(history: AllocatorHistory, state: int) -> pd.DataFrame:
     """As `allocator_state`, for state ``k`` of a history: after ``k`` events of its log."""
+    cut = pieces_of(history, state)
+    blocks = history.blocks.take(np.maximum(cut.block, 0)) if len(history.blocks) else None
+    used = cut.block >= 0
+    kind = np.where(used, np.where(cut.pending, PENDING_FREE, ALLOCATED), INACTIVE)
+    found: dict[str, Any] = {
+        "segment_address": cut.segments["address"].to_numpy(np.int64)[cut.segment],
+        "segment_bytes": cut.segments["size_bytes"].to_numpy(np.int64)[cut.segment],
+        "address": cut.address,
+        "size_bytes": cut.size_bytes,
+        "state": kind.astype(object),
+    }
+    for column in ("requested_bytes", "stack"):
+        values = pd.array([pd.NA] * len(used) if blocks is None else blocks[column], dtype="Int64")
+        values[~used] = pd.NA
+        found[column] = values
+    for column in ("stream", "pool", "pool_id", "expandable"):
+        found[column] = cut.segments[column].to_numpy()[cut.segment]
+    return pd.DataFrame({column: found[column] for column in COLUMNS})
+
+
+@dataclass(frozen=True, slots=True)
+class Pieces:
+    """One state as arrays: every block in address order, also the inactive ones.
+
+    Parameters
+    ----------
+    segments : DataFrame
+        The segments in address order: ``address, size_bytes, stream, pool, pool_id, expandable``.
+    address, size_bytes : array of int64
+        Of each block.
+    segment : array of int64
+        Its segment's row.
+    block : array of int64
+        Its row of ``history.blocks``; -1 for what is inactive.
+    pending : array of bool
+        Its free waits for a stream.
+    """
+
+    segments: pd.DataFrame
+    address: Ints
+    size_bytes: Ints
+    segment: Ints
+    block: Ints
+    pending: npt.NDArray[np.bool_]
+
+
+def pieces_of(history: AllocatorHistory, state: int) -> Pieces:
+    """What `state_of` tells, without names and in less time.
+
+    Raises
+    ------
+    NotAnswerableError
+        If the log does not fit its segments.
+    """
     segments = living_segments(history, state)
-    blocks = _at(history.blocks, state)
-    begin, end = _ends(segments)
-    start, stop = _ends(blocks)
+    begin = segments["address"].to_numpy(np.int64)
+    end = begin + segments["size_bytes"].to_numpy(np.int64)
+    used = np.flatnonzero(_lives_at(history.blocks, state))
+    start = history.blocks["address"].to_numpy(np.int64)[used]
+    stop = start + history.blocks["size_bytes"].to_numpy(np.int64)[used]
     gap_from, gap_to = gaps(begin, end, start, stop)
     hole = gap_to > gap_from
     address = np.concatenate([start, gap_from[hole]])
     order = np.argsort(address, kind="stable")
-    holes = int(hole.sum())
-    segment = (np.searchsorted(begin, address, side="right") - 1)[order]
-    waits = blocks["pending_state"].to_numpy(np.int64) <= state
-    states = np.where(waits, "pending_free", "allocated").astype(object)
-    found = {
-        "segment_address": begin[segment],
-        "segment_bytes": (end - begin)[segment],
-        "address": address[order],
-        "size_bytes": np.concatenate([stop - start, (gap_to - gap_from)[hole]])[order],
-        "requested_bytes": _padded(blocks["requested_bytes"], holes)[order],
-        "state": np.concatenate([states, np.full(holes, "inactive", object)])[order],
-        "stack": _padded(blocks["stack"], holes)[order],
-    }
-    for column in ("stream", "pool", "pool_id", "expandable"):
-        found[column] = segments[column].to_numpy()[segment]
-    return pd.DataFrame({column: found[column] for column in COLUMNS})
+    address = address[order]
+    size = np.concatenate([stop - start, (gap_to - gap_from)[hole]])[order]
+    block = np.concatenate([used, np.full(int(hole.sum()), -1, np.int64)])[order]
+    waits = np.zeros(len(block), dtype=bool)
+    pending = history.blocks["pending_state"].to_numpy(np.int64)[used] <= state
+    waits[block >= 0] = pending[np.argsort(start, kind="stable")]
+    return Pieces(
+        segments=segments,
+        address=address,
+        size_bytes=size,
+        segment=np.searchsorted(begin, address, side="right") - 1,
+        block=block,
+        pending=waits,
+    )
 
 
 def living_segments(history: AllocatorHistory, state: int) -> pd.DataFrame:
@@ -144,6 +218,20 @@ def free_blocks(history: AllocatorHistory, state: int) -> FreeBlocks:
     )
 
 
+def free_of(cut: Pieces) -> FreeBlocks:
+    """As `free_blocks`, of a state that is known as pieces."""
+    hole = np.flatnonzero(cut.block < 0)
+    segment = cut.segment[hole]
+    return FreeBlocks(
+        address=cut.address[hole],
+        size_bytes=cut.size_bytes[hole],
+        segment_address=cut.segments["address"].to_numpy(np.int64)[segment],
+        segment_bytes=cut.segments["size_bytes"].to_numpy(np.int64)[segment],
+        small=cut.segments["pool"].to_numpy(object)[segment] == "small",
+        expandable=cut.segments["expandable"].to_numpy(bool)[segment],
+    )
+
+
 def gaps(begin: Ints, end: Ints, start: Ints, stop: Ints) -> tuple[Ints, Ints]:
     """Between segments' begins and ends, what the blocks leave: from and to.
 
@@ -167,11 +255,6 @@ def gaps(begin: Ints, end: Ints, start: Ints, stop: Ints) -> tuple[Ints, Ints]:
     return gap_from, gap_to
 
 
-def _ends(lives: pd.DataFrame) -> tuple[Ints, Ints]:
-    begin = lives["address"].to_numpy(np.int64)
-    return begin, begin + lives["size_bytes"].to_numpy(np.int64)
-
-
 def _lives_at(lives: pd.DataFrame, state: int) -> npt.NDArray[np.bool_]:
     first, end = lives["first_state"].to_numpy(), lives["end_state"].to_numpy()
     return np.asarray((first <= state) & (state < end), dtype=bool)
@@ -181,5 +264,36 @@ def _at(lives: pd.DataFrame, state: int) -> pd.DataFrame:
     return lives[_lives_at(lives, state)].reset_index(drop=True)
 
 
-def _padded(values: pd.Series[Any], holes: int) -> Any:
-    return pd.array([*values.astype("Int64").array, *[pd.NA] * holes], dtype="Int64")
+def allocation_rows(session: Session, history: AllocatorHistory) -> Ints:
+    """For each row of ``history.blocks`` its id in the recording's `allocations`; -1 if none.
+
+    A block is the allocation that began at its address at its time; of several that began
+    there at the very same time the first is the first.
+    """
+    recording = session.recordings[history.device.recording]
+    offset_ns = session.placements[history.device.recording].offset_ns
+    table = recording.table("allocations")
+    table = table[table["device"].eq(history.device.device).to_numpy()]
+    old = history.blocks["first_state"].eq(0).to_numpy(bool)
+    since = history.ts_ns[history.blocks["first_state"].to_numpy(np.int64)]
+    mine = _beginnings(history.blocks["address"], since, old)
+    theirs = _beginnings(
+        table["address"], table["ts_ns"].to_numpy(np.int64) + offset_ns, table["before_log"]
+    )
+    theirs["allocation"] = table["allocation"].to_numpy(np.int64)
+    found = mine.merge(theirs, how="left", on=list(mine.columns))["allocation"]
+    return found.fillna(-1).to_numpy(np.int64)
+
+
+def _beginnings(address: Any, ts_ns: Ints, old: Any) -> pd.DataFrame:
+    """What tells lives apart by where and when they began."""
+    before = np.asarray(old, dtype=bool)
+    found = pd.DataFrame(
+        {
+            "address": np.asarray(address, dtype=np.int64),
+            "ts_ns": np.where(before, 0, ts_ns),
+            "old": before,
+        }
+    )
+    found["turn"] = found.groupby(["address", "ts_ns", "old"]).cumcount()
+    return found

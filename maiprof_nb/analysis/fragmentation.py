@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
@@ -12,12 +14,20 @@ from maiprof_nb.allocator import (
     SMALL_SEGMENT,
     largest_request,
 )
-from maiprof_nb.analysis._allocator_history import AllocatorHistory, allocator_history
 from maiprof_nb.analysis._allocator_replay import allocated_in_states, reserved_in_states
 from maiprof_nb.analysis._memory_log import MemoryDevice
-from maiprof_nb.analysis.allocator_state import FreeBlocks, allocator_state, free_blocks
+from maiprof_nb.analysis.allocator_state import (
+    AllocatorHistory,
+    FreeBlocks,
+    Pieces,
+    allocator_history,
+    allocator_state,
+    free_blocks,
+    free_of,
+)
 from maiprof_nb.errors import UsageError
 from maiprof_nb.session import Session
+from maiprof_nb.timebase import TimeWindow
 
 _NO_STACK = -1
 
@@ -28,6 +38,7 @@ def fragmentation(
     *,
     points: int = 300,
     device_bytes: int | None = None,
+    window: TimeWindow | None = None,
 ) -> pd.DataFrame:
     """How much of what is reserved lies idle, and in how large pieces, over time.
 
@@ -39,10 +50,13 @@ def fragmentation(
         One of `memory_devices` that is a snapshot's; the first of them by default.
     points : int
         At most so many moments, evenly over the log's events; the first and last, and those
-        with most reserved and with most of it unused, are always among them.
+        with most reserved, most allocated and most unused, are always among them.
     device_bytes : int, optional
         What the device can give PyTorch in all; without it nothing beyond what is reserved
         counts as available, so that ``fits_after_release_bytes`` is a lower bound.
+    window : TimeWindow, optional
+        Only this time, in ns of the session (event numbers for a log without times), with the
+        state in force at its start; the whole log by default.
 
     Returns
     -------
@@ -60,16 +74,37 @@ def fragmentation(
     NotAnswerableError
         If there is no snapshot, or its log does not fit its segments.
     UsageError
-        If fewer than 4 points are asked for.
+        If fewer than 5 points are asked for.
     """
-    if points < 4:
-        raise UsageError(f"{points} points are too few", remedy="Ask for at least 4")
-    history = allocator_history(session, device)
+    return fragmentation_of(
+        allocator_history(session, device), points=points, device_bytes=device_bytes, window=window
+    )
+
+
+def fragmentation_of(
+    history: AllocatorHistory,
+    *,
+    points: int = 300,
+    device_bytes: int | None = None,
+    window: TimeWindow | None = None,
+) -> pd.DataFrame:
+    """As `fragmentation`, of a history already followed."""
+    if points < 5:
+        raise UsageError(f"{points} points are too few", remedy="Ask for at least 5")
     reserved, allocated = reserved_in_states(history), allocated_in_states(history)
-    always = [0, history.last_state, reserved.argmax(), (reserved - allocated).argmax()]
-    evenly = np.linspace(0, history.last_state, points - len(always) + 2).astype(np.int64)
+    first, last = 0, history.last_state
+    if window is not None:
+        first = history.state_at(window.start_ns)
+        last = max(history.state_at(window.end_ns), first)
+    curves = (reserved, allocated, reserved - allocated)
+    peaks = [curve[first : last + 1].argmax() + first for curve in curves]
+    always = [first, last, *peaks]
+    evenly = np.linspace(first, last, points - len(always) + 2).astype(np.int64)
     states = np.unique(np.concatenate([evenly, always])).astype(np.int64)
-    rows = [_free_at(history, int(state), int(reserved[state]), device_bytes) for state in states]
+    rows = [
+        _served(free_blocks(history, state), int(reserved[state]), device_bytes)
+        for state in states.tolist()
+    ]
     largest, fits, after = np.array(rows, dtype=np.int64).T
     unused = reserved[states] - allocated[states]
     share = np.divide(largest, unused, out=np.full(len(states), np.nan), where=unused > 0)
@@ -156,11 +191,77 @@ def holes_in(state: pd.DataFrame, stacks: pd.DataFrame) -> pd.DataFrame:
     return found
 
 
-def _free_at(
-    history: AllocatorHistory, state: int, reserved_bytes: int, device_bytes: int | None
+@dataclass(frozen=True, slots=True)
+class Room:
+    """What is free of one state's segments, and what it serves. All in bytes but the counts.
+
+    Parameters
+    ----------
+    segments, reserved_bytes, allocated_bytes : int
+        Taken from the device; of it in blocks that are in use or wait to be freed.
+    free_segments, returnable_bytes : int
+        Segments without any block in use; what ``empty_cache`` would give back of all segments.
+    holes, stranded_bytes : int
+        Free blocks of segments that are in part in use, and their sizes less what goes back.
+    largest_free_bytes, fits_bytes : int
+        The largest free block; the largest single request that one of them holds.
+    fits_after_release_bytes : int
+        The same once what is returnable went back to the device.
+    fits_defragmented_bytes : int
+        The same if all that is free lay together.
+    """
+
+    segments: int
+    reserved_bytes: int
+    allocated_bytes: int
+    free_segments: int
+    returnable_bytes: int
+    holes: int
+    stranded_bytes: int
+    largest_free_bytes: int
+    fits_bytes: int
+    fits_after_release_bytes: int
+    fits_defragmented_bytes: int
+
+    @property
+    def unused_bytes(self) -> int:
+        """Reserved and in no block."""
+        return self.reserved_bytes - self.allocated_bytes
+
+    @property
+    def fragmentation(self) -> float:
+        """1 - largest free block / all free blocks; NaN where none is free."""
+        unused = self.unused_bytes
+        return 1 - self.largest_free_bytes / unused if unused else float("nan")
+
+
+def room(cut: Pieces, device_bytes: int | None = None) -> Room:
+    """What is free in one state; ``device_bytes`` as for `fragmentation`."""
+    free = free_of(cut)
+    reserved = int(cut.segments["size_bytes"].sum())
+    unused, returnable = int(free.size_bytes.sum()), int(_returnable(free).sum())
+    whole = free.size_bytes == free.segment_bytes
+    largest, fits, after = _served(free, reserved, device_bytes)
+    left = 0 if device_bytes is None else max(device_bytes - reserved, 0)
+    return Room(
+        segments=len(cut.segments),
+        reserved_bytes=reserved,
+        allocated_bytes=reserved - unused,
+        free_segments=int(whole.sum()),
+        returnable_bytes=returnable,
+        holes=int((~whole).sum()),
+        stranded_bytes=unused - returnable,
+        largest_free_bytes=largest,
+        fits_bytes=fits,
+        fits_after_release_bytes=after,
+        fits_defragmented_bytes=max(after, largest_request(unused + left)),
+    )
+
+
+def _served(
+    free: FreeBlocks, reserved_bytes: int, device_bytes: int | None
 ) -> tuple[int, int, int]:
     """Largest free block, largest request that fits, the same after a release."""
-    free = free_blocks(history, state)
     size = free.size_bytes
     fits = int(np.where(free.small, np.minimum(size, SMALL_REQUEST_LIMIT), size).max(initial=0))
     left = 0 if device_bytes is None else max(device_bytes - reserved_bytes, 0)

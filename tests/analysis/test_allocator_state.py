@@ -10,9 +10,14 @@ import pytest
 
 import maiprof_nb
 from maiprof_nb.allocator import MIB, AllocatorSettings
-from maiprof_nb.analysis._allocator_history import allocator_history
 from maiprof_nb.analysis.active_memory import memory_devices
-from maiprof_nb.analysis.allocator_state import allocator_state, free_blocks, state_of
+from maiprof_nb.analysis.allocator_state import (
+    allocation_rows,
+    allocator_history,
+    allocator_state,
+    free_blocks,
+    state_of,
+)
 from maiprof_nb.errors import NotAnswerableError, UsageError
 from maiprof_nb.loading import registry
 from maiprof_nb.session import Session
@@ -42,6 +47,7 @@ def test_ends_as_the_snapshot_and_tiles_at_every_moment(name):
         held = segments.loc[mine["segment"]]
         assert found["segment_address"].tolist() == held["address"].tolist()
         assert found["pool"].tolist() == held["pool"].tolist()
+        _are_the_allocations(session, history)
         for state in np.unique(np.linspace(0, history.last_state, 25).astype(int)):
             _is_whole(state_of(history, int(state)))
 
@@ -62,6 +68,21 @@ def _is_whole(found):
     # what the allocator does not split off is never a free block of its own
     large = free & found["pool"].eq("large").to_numpy() & ~found["expandable"].to_numpy()
     assert (size[large] > MIB).all()
+
+
+def _are_the_allocations(session, history):
+    """Each allocation of the reader's table is one block, and of the same stack and life."""
+    rows = allocation_rows(session, history)
+    table = session.recordings[0].table("allocations")
+    mine = table[table["device"].eq(history.device.device).to_numpy()].set_index("allocation")
+    assert sorted(rows) == sorted(mine.index)
+    found = mine.loc[rows]
+    assert found["address"].tolist() == history.blocks["address"].tolist()
+    kept = history.blocks["end_state"].gt(history.last_state).tolist()
+    assert found["end_ns"].isna().tolist() == kept
+    made = history.blocks["first_state"].gt(0).to_numpy()
+    asked = history.blocks["requested_bytes"].to_numpy()[made]
+    assert found["requested_bytes"].to_numpy()[made].tolist() == asked.tolist()
 
 
 def test_made_up_numbers_are_refused(corpus):

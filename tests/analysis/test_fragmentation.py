@@ -7,11 +7,11 @@ import pytest
 
 import maiprof_nb
 from maiprof_nb.allocator import MIB
-from maiprof_nb.analysis._allocator_history import allocator_history
 from maiprof_nb.analysis.active_memory import memory_curve, memory_log
-from maiprof_nb.analysis.allocator_state import state_of
-from maiprof_nb.analysis.fragmentation import fragmentation, holes
+from maiprof_nb.analysis.allocator_state import allocator_history, pieces_of, state_of
+from maiprof_nb.analysis.fragmentation import fragmentation, holes, room
 from maiprof_nb.errors import UsageError
+from maiprof_nb.timebase import TimeWindow
 from tests.analysis.made_memory_logs import LoggedAllocator
 
 
@@ -85,4 +85,28 @@ def test_every_moment_of_a_short_log(comb):
     assert found.loc[0, "reserved_bytes"] == 0
     assert np.isnan(found.loc[0, "fragmentation"])
     with pytest.raises(UsageError, match="too few"):
-        fragmentation(comb.session(), points=3)
+        fragmentation(comb.session(), points=4)
+
+
+def test_a_window_begins_with_the_state_in_force(comb):
+    """The log's n-th event happens at n us, so the state at 3.5 us is after four events."""
+    found = fragmentation(comb.session(), window=TimeWindow(3_500, 6_000))
+    assert found["state"].tolist() == [4, 5, 6, 7]
+    whole = fragmentation(comb.session()).set_index("state")
+    assert found.set_index("state").equals(whole.loc[4:7])
+
+
+def test_the_room_of_a_moment_by_hand(comb):
+    history = allocator_history(comb.session())
+    found = room(pieces_of(history, history.last_state))
+    assert (found.segments, found.free_segments, found.holes) == (2, 1, 3)
+    assert found.unused_bytes == 26 * MIB
+    assert found.returnable_bytes == 12 * MIB  # the wholly free segment
+    assert found.stranded_bytes == (3 + 5 + 6) * MIB
+    assert found.fits_bytes == found.fits_after_release_bytes == 12 * MIB
+    assert found.fits_defragmented_bytes == 26 * MIB
+    assert found.fragmentation == pytest.approx(1 - 12 / 26)
+    # a device of 37 MiB has 5 left: with the 12 that go back a segment of 16, with all 26 of 30
+    known = room(pieces_of(history, history.last_state), device_bytes=37 * MIB)
+    assert known.fits_after_release_bytes == 16 * MIB
+    assert known.fits_defragmented_bytes == 30 * MIB

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import http.server
 import json
 import threading
@@ -15,17 +16,27 @@ from playwright.sync_api import Page
 
 _BASE = ("layout", "tabbable", "tooltip")
 PAGE = """<!doctype html><meta charset="utf-8"><title>view</title><link rel="icon" href="data:,">
-<link rel="stylesheet" href="views.css"><body style="margin:0">
+<link rel="stylesheet" href="views.css"><link rel="stylesheet" href="own.css">
+<body style="margin:0">
 <script type="module">
 import view from "./module.js";
 const state = await window.traits();
 const listeners = {};
 const fire = (event, ...values) => [...(listeners[event] ?? [])].forEach((f) => f(...values));
-window.take = (traits) => {
+window.sizes = [];
+window.take = ({traits, messages}) => {
   for (const [name, value] of Object.entries(traits)) {
     if (JSON.stringify(state[name]) === JSON.stringify(value)) continue;
     state[name] = value;
     fire("change:" + name);
+  }
+  for (const [content, buffers] of messages) {
+    const binary = buffers.map((text) => {
+      const bytes = Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
+      return new DataView(bytes.buffer);
+    });
+    window.sizes.push(binary.reduce((sum, b) => sum + b.byteLength, 0));
+    fire("msg:custom", content, binary);
   }
 };
 const changed = {};
@@ -48,6 +59,8 @@ class Shown:
 
     def __init__(self, view: Any, page: Page, address: str) -> None:
         self.view, self.page = view, page
+        self.sent: list[tuple[Any, list[bytes]]] = []
+        view.send = lambda content, buffers=(): self.sent.append((content, list(buffers)))
         self.names = [
             name for name in view.traits(sync=True) if name[0] != "_" and name not in _BASE
         ]
@@ -62,16 +75,24 @@ class Shown:
 
     def _answer(self, content: Any) -> Any:
         self.view._received(self.view, content, [])
-        return self._traits()
+        return self._news()
+
+    def _news(self) -> Any:
+        messages = [
+            [content, [base64.b64encode(bytes(b)).decode() for b in buffers]]
+            for content, buffers in self.sent
+        ]
+        self.sent = []
+        return {"traits": self._traits(), "messages": messages}
 
     def _put(self, values: dict[str, Any]) -> Any:
         for name, value in values.items():
             setattr(self.view, name, value)
-        return self._traits()
+        return self._news()
 
     def pull(self) -> None:
         """Let the page hear what changed in Python on its own."""
-        self.page.evaluate("traits => window.take(traits)", self._traits())
+        self.page.evaluate("news => window.take(news)", self._news())
         self.settle()
 
     def settle(self) -> None:
@@ -82,15 +103,19 @@ class Shown:
 
 
 @contextmanager
-def served(module: str) -> Iterator[str]:
-    """The address of a page with this ES module."""
+def served(module: str, styles: str = "") -> Iterator[str]:
+    """The address of a page with this ES module, and a style sheet of its own."""
 
     class Pages(http.server.SimpleHTTPRequestHandler):
         def log_message(self, *args: object) -> None:
             pass
 
         def do_GET(self) -> None:
-            made = {"/page.html": ("text/html", PAGE), "/module.js": ("text/javascript", module)}
+            made = {
+                "/page.html": ("text/html", PAGE),
+                "/module.js": ("text/javascript", module),
+                "/own.css": ("text/css", styles),
+            }
             if self.path not in made:
                 super().do_GET()
                 return

@@ -29,6 +29,12 @@ class TimeScale:
 
     unit: str
     ns: int
+    title: str = "time from the start of the session"
+
+    @property
+    def named(self) -> str:
+        """Title of the axis with its unit."""
+        return f"{self.title} ({self.unit})" if self.unit else self.title
 
     def of(self, ts_ns: npt.NDArray[np.int64]) -> Floats:
         """Session ns -> axis units, as float64 (what plotly sends as binary)."""
@@ -54,6 +60,7 @@ class Curve:
 
     ``style`` is ``area``, ``line``, ``dash``, ``segments`` (pairs of points with gaps) or
     ``heat``: one row of colour for each name in ``text``, where ``values`` has a row each.
+    With ``steps`` each value of a line holds until the next, as those of an area always do.
     """
 
     name: str
@@ -63,6 +70,7 @@ class Curve:
     text: tuple[str, ...] = ()
     colour: str | None = None
     width: float = 1.5
+    steps: bool = False
 
 
 @dataclass(frozen=True)
@@ -127,12 +135,12 @@ def panels_figure(
         showlegend=False,
         margin={"t": _TOP_PX, "b": _BOTTOM_PX},
         xaxis={
-            "title": {"text": f"time from the start of the session ({scale.unit})", "standoff": 6},
+            "title": {"text": scale.named, "standoff": 6},
             "range": axis_range(window, scale),
             "anchor": "free",
             "position": 0.0,
             "exponentformat": "none",
-            "unifiedhovertitle": {"text": f"%{{x:.6~f}} {scale.unit}"},
+            "unifiedhovertitle": {"text": f"%{{x:.6~f}} {scale.unit or scale.title}"},
             "spikecolor": colours.faint,
             "spikethickness": 1,
             "spikedash": "dot",
@@ -188,7 +196,7 @@ def _trace(
         line={
             "color": colour,
             "width": curve.width if not area else 1,
-            "shape": "hv" if area else "linear",
+            "shape": "hv" if area or curve.steps else "linear",
             "dash": "dot" if curve.style == "dash" else "solid",
         },
         fill="tozeroy" if area else None,

@@ -9,7 +9,14 @@ import plotly.graph_objects as go
 
 from maiprof_nb.session import Session
 from maiprof_nb.timebase import TimeWindow
-from maiprof_widgets.figures.panels import Panel, axis_range, panels_figure, points, time_scale
+from maiprof_widgets.figures.panels import (
+    Panel,
+    TimeScale,
+    axis_range,
+    panels_figure,
+    points,
+    time_scale,
+)
 from maiprof_widgets.link import LinkState
 from maiprof_widgets.views._plot import FitView, figure_widget
 from maiprof_widgets.views.status import StatusLine
@@ -35,7 +42,7 @@ class CurvesView(ipywidgets.VBox):
 
     def __init__(self, session: Session, link: LinkState) -> None:
         self.session, self.link = session, link
-        self.scale = time_scale(session.span.dur_ns)
+        self.scale = self.axis()
         self.status = StatusLine()
         self._applying = False
         panels: list[Panel] = []
@@ -63,7 +70,25 @@ class CurvesView(ipywidgets.VBox):
     @property
     def shown(self) -> TimeWindow:
         """The window to show."""
-        return self.link.window or self.session.window
+        return self.link.window or self.whole
+
+    @property
+    def whole(self) -> TimeWindow:
+        """What is shown when no window is chosen."""
+        return self.session.window
+
+    @property
+    def extent(self) -> TimeWindow:
+        """What a window is kept within."""
+        return self.session.span
+
+    def axis(self) -> TimeScale:
+        """The unit of the time axis."""
+        return time_scale(self.extent.dur_ns)
+
+    def look(self, window: TimeWindow | None) -> None:
+        """Show another window; None = the whole."""
+        self.link.window = window
 
     def _widget(self, panels: list[Panel]) -> go.FigureWidget:
         made = (
@@ -82,16 +107,16 @@ class CurvesView(ipywidgets.VBox):
             return
         with self.status.guard():
             window = self.scale.window(*(float(edge) for edge in new_range))
-            window = window.intersect(self.session.span) if window.dur_ns else window
-            if _same(window, self.session.window, self.scale.ns):
-                self.link.window = None
+            window = window.intersect(self.extent) if window.dur_ns else window
+            if _same(window, self.whole, self.scale.ns):
+                self.look(None)
             elif not _same(window, self.shown, self.scale.ns):
-                self.link.window = window
+                self.look(window)
 
     def _on_autorange(self, _layout: Any, autorange: object) -> None:
         """A double click: back to the whole session."""
         if not self._applying and autorange:
-            self.link.window = None
+            self.look(None)
             self.redraw()
 
     def _on_window(self, _change: Any) -> None:

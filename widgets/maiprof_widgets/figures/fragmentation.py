@@ -1,0 +1,82 @@
+"""How much reserved memory lies unused, and in how large pieces, over time."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+
+from maiprof_nb.timebase import TimeWindow
+from maiprof_widgets.figures.panels import Curve, Panel, TimeScale, panels_figure
+from maiprof_widgets.figures.theme import theme
+
+_UNITS = (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10))
+
+
+def fragmentation_figure(
+    found: pd.DataFrame, *, window: TimeWindow, scale: TimeScale, dark: bool
+) -> go.Figure:
+    """Both panels of `maiprof_nb.analysis.fragmentation` as a plotly figure.
+
+    Parameters
+    ----------
+    found : DataFrame
+        What the analysis gives.
+    window : TimeWindow
+        Time shown, in ns of the session (or in events).
+    scale : TimeScale
+        Unit of the time axis.
+    dark : bool
+        Dark or light ground.
+    """
+    return panels_figure(
+        fragmentation_panels(found, None, dark=dark), window=window, scale=scale, dark=dark
+    )
+
+
+def fragmentation_panels(found: pd.DataFrame, moment: int | None, *, dark: bool) -> list[Panel]:
+    """Bytes above, the share that is in pieces beneath; `moment` is marked in both.
+
+    Parameters
+    ----------
+    found : DataFrame
+        What `maiprof_nb.analysis.fragmentation.fragmentation` gives.
+    moment : int or None
+        A time of the axis; None = nothing is marked.
+    dark : bool
+        Dark or light ground.
+    """
+    colours = theme(dark=dark)
+    ts_ns = found["ts_ns"].to_numpy(np.int64)
+    most = float(found["reserved_bytes"].max()) if len(found) else 0.0
+    unit, size = next(((u, s) for u, s in _UNITS if most >= s), ("B", 1))
+    top = most / size * 1.05 or 1.0
+
+    def curve(name: str, column: str, colour: int, style: str, per: float = 1.0) -> Curve:
+        values = found[column].to_numpy(np.float64) / per
+        return Curve(name, ts_ns, values, style, colour=colours.series[colour], steps=True)
+
+    def mark(high: float) -> Curve:
+        at = [] if moment is None else [moment, moment]
+        values = np.array([0.0, high] if at else [])
+        text = ("moment shown",) * len(at)
+        return Curve("moment shown", np.array(at, np.int64), values, "segments", text,
+                     colour=colours.mark, width=2)  # fmt: skip
+
+    steps = (
+        curve("allocated", "allocated_bytes", 0, "area", size),
+        curve("reserved", "reserved_bytes", 7, "line", size),
+        curve("largest request that fits", "fits_bytes", 1, "line", size),
+        curve("after empty_cache()", "fits_after_release_bytes", 2, "dash", size),
+        mark(top),
+    )
+    share = (
+        curve(
+            "share of what is free outside the largest free piece", "fragmentation", 3, "line", 0.01
+        ),
+        mark(100.0),
+    )
+    return [
+        Panel("Reserved memory and what it serves", unit, steps, 150, (0, top)),
+        Panel("Fragmentation", "%", share, 80, (0, 100), "nothing is free at any time shown"),
+    ]

@@ -1,0 +1,528 @@
+// The allocator's state: segments cut into blocks at one moment, and a slider along the log.
+
+import {
+  arraysOf, bytesText, element, newestWins, rgbOf, sizedCanvas, themeOf, watchTheme,
+} from "./canvas-kit.js";
+import { HOLE, MERGED, WAITS, layRows, paintRows, stretchOf, toneOf } from "./segment-rows.js";
+import { stripKey, stripOf } from "./segment-strip.js";
+
+const PLAY_FRAMES = 300; // the whole log
+const FRAME_MS = 60;
+const ONE_HEIGHT = 30;
+
+function render({ model, el }) {
+  const root = element("div", "maiprof mp-segments");
+  const header = element("div", "mp-header");
+  const title = element("strong", "mp-title");
+  const devices = element("select", "mp-select");
+  devices.setAttribute("aria-label", "Memory of");
+  const order = element("select", "mp-select");
+  order.setAttribute("aria-label", "Order of the segments");
+  for (const [value, text] of [["address", "by address"], ["size", "largest first"],
+    ["unused", "most stranded first"]]) {
+    const option = element("option", "", text);
+    option.value = value;
+    order.append(option);
+  }
+  header.append(title, devices, order);
+  const stripHost = element("div", "mp-strip");
+  const slider = element("input", "mp-slider");
+  Object.assign(slider, { type: "range", min: "0", step: "1" });
+  slider.setAttribute("aria-label", "Moment, in events of the log");
+  const controls = element("div", "mp-header");
+  const buttons = Object.fromEntries([
+    ["back", "◂ event", "Previous event"], ["on", "event ▸", "Next event"],
+    ["play", "Play", "Play the log"], ["peak", "Peak", "Where most was allocated"],
+    ["unused", "Most unused", "Where most of what is reserved lay unused"],
+    ["end", "End", "The end of the log"],
+  ].map(([name, text, label]) => {
+    const button = element("button", "mp-button", text);
+    button.type = "button";
+    button.title = label;
+    controls.append(button);
+    return [name, button];
+  }));
+  const key = element("span", "mp-legend");
+  controls.append(key);
+  const moment = element("p", "mp-moment");
+  const scroller = element("div", "mp-scroll");
+  const rowsHost = element("div", "mp-stage mp-rows");
+  scroller.append(rowsHost);
+  const legend = element("div", "mp-legend mp-legend-left");
+  const oneTitle = element("p", "mp-notices");
+  const oneHost = element("div", "mp-stage mp-rows");
+  const chosenLine = element("div", "mp-panel mp-header");
+  const figures = element("div", "mp-figures");
+  const holders = element("div");
+  const tip = element("div", "mp-tip");
+  tip.hidden = true;
+  const status = element("p", "mp-status");
+  status.setAttribute("role", "status");
+  const empty = element("div", "mp-empty");
+  const body = [stripHost, slider, controls, moment, scroller, legend, oneTitle, oneHost,
+    chosenLine, figures, holders];
+  root.append(header, ...body, tip, status, empty);
+  el.append(root);
+
+  const viewId = Math.random().toString(36).slice(2);
+  const tips = new Map(); // what Python said of blocks
+  let theme = themeOf(root);
+  let wanted = model.get("place").state ?? 0;
+  let focus = null;
+  let picture = null;
+  let one = null; // the segment drawn large, as a picture of its own
+  let laid = null;
+  let laidOne = null;
+  let hovered = null; // {of: picture, cell}
+  let pointer = null;
+  let playing = 0;
+  let frame = 0;
+  const about = () => model.get("about");
+  const attached = () => {
+    theme = themeOf(root); // notebooks render before they attach, when styles are not known yet
+    key.replaceChildren(...stripKey(theme, about().curve));
+    ask(false);
+  };
+  const stage = sizedCanvas(rowsHost, 40, attached);
+  const oneStage = sizedCanvas(oneHost, ONE_HEIGHT, () => lay());
+  const { canvas } = stage;
+  canvas.tabIndex = 0;
+  canvas.setAttribute("role", "img");
+  for (const each of [canvas, oneStage.canvas]) each.style.touchAction = "auto";
+  const strip = stripOf(stripHost, () => ({
+    curve: about().curve, last: about().last ?? 0, state: wanted, theme,
+  }), (state) => { stop(); look(state); });
+  const requests = newestWins((request) => model.send({ kind: "state", view: viewId, ...request }));
+
+  function ask(gesture) {
+    if (about().empty || stage.width === 0) return;
+    requests.ask({
+      state: wanted, order: order.value, focus, gesture,
+      columns: Math.min(4096, Math.round(stage.width * stage.ratio)),
+    });
+  }
+
+  function look(state) {
+    const next = Math.min(Math.max(Math.round(state), 0), about().last ?? 0);
+    if (next === wanted) return;
+    wanted = next;
+    marked();
+    ask(true);
+  }
+
+  function marked() {
+    const last = about().last ?? 0;
+    slider.value = String(wanted);
+    buttons.back.disabled = wanted <= 0;
+    for (const button of [buttons.on, buttons.end]) button.disabled = wanted >= last;
+    strip.draw();
+  }
+
+  function play() {
+    if (playing) {
+      stop();
+      return;
+    }
+    const last = about().last ?? 0;
+    const step = Math.max(1, Math.round(last / PLAY_FRAMES));
+    if (wanted >= last) look(0);
+    buttons.play.textContent = "Pause";
+    playing = setInterval(() => {
+      if (requests.busy) return;
+      if (wanted >= last) stop();
+      else look(wanted + step);
+    }, FRAME_MS);
+  }
+
+  function stop() {
+    clearInterval(playing);
+    playing = 0;
+    buttons.play.textContent = "Play";
+  }
+
+  function lay() {
+    if (!picture || stage.width === 0) return;
+    laid = layRows(picture, stage.width);
+    resize(stage, laid.height);
+    for (const part of [rowsHost, legend]) hold(part);
+    laidOne = one && oneStage.width ? layOne() : null;
+    redraw();
+  }
+
+  function layOne() {
+    const found = layRows({ ...one, groups: [{ ...one.group, title: "" }] }, oneStage.width);
+    for (const part of [...found.segments, ...found.cells]) Object.assign(part, { y: 0, h: ONE_HEIGHT });
+    return { ...found, heads: [] };
+  }
+
+  /** Keeps a part as high as it ever was, so that what is beneath stays while one scrubs. */
+  function hold(part) {
+    const high = Math.max(parseFloat(part.style.minHeight) || 0, part.offsetHeight);
+    part.style.minHeight = `${high}px`;
+  }
+
+  function resize(on, height) {
+    if (on.height === height) return;
+    on.height = height;
+    on.canvas.height = Math.round(height * on.ratio);
+    on.canvas.style.height = `${height}px`;
+  }
+
+  function redraw() {
+    if (!frame) frame = requestAnimationFrame(draw);
+  }
+
+  function draw() {
+    frame = 0;
+    if (!picture || !laid) return;
+    paint(stage, laid, picture);
+    if (laidOne) {
+      paint(oneStage, laidOne, one);
+      sizes();
+    }
+    root.dataset.painted = String(Number(root.dataset.painted ?? 0) + 1);
+  }
+
+  function paint(on, rows, of) {
+    const { context, ratio } = on;
+    const chosen = model.get("selected");
+    const apart = chosen.stack !== undefined;
+    const dimmed = (cell) => apart && of.stack[cell] !== chosen.stack;
+    context.setTransform(ratio, 0, 0, ratio, 0, 0);
+    context.clearRect(0, 0, on.width, on.height);
+    paintRows(context, rows, of, theme, dimmed);
+    if (chosen.block !== undefined && chosen.go_to === null) {
+      ring(context, stretchOf(rows, of, chosen.address, chosen.size), theme.accent, 3);
+    }
+    if (hovered && hovered.of === of) {
+      ring(context, rows.cells.filter((piece) => piece.cell === hovered.cell), theme.ink, 2);
+    }
+  }
+
+  function ring(context, pieces, colour, line) {
+    context.strokeStyle = colour;
+    context.lineWidth = line;
+    for (const piece of pieces) {
+      const wide = Math.max(piece.w, 3);
+      context.strokeRect(piece.x, piece.y, wide, piece.h);
+    }
+  }
+
+  /** Sizes inside the blocks of the large segment, where they fit. */
+  function sizes() {
+    const { context } = oneStage;
+    context.font = `11px ${theme.font}`;
+    context.textAlign = "center";
+    context.textBaseline = "middle";
+    for (const piece of laidOne.cells) {
+      const kind = one.kind[piece.cell];
+      const text = kind === HOLE ? `${bytesText(one.size_bytes[piece.cell])} free`
+        : bytesText(one.size_bytes[piece.cell]);
+      if (kind === MERGED || context.measureText(text).width + 8 > piece.w) continue;
+      const colour = toneOf(theme, one.tone[piece.cell]);
+      const light = colour[0] * 0.3 + colour[1] * 0.59 + colour[2] * 0.11 > 140;
+      context.fillStyle = kind === HOLE ? theme.ink : light ? "#111418" : "#ffffff";
+      context.fillText(text, piece.x + piece.w / 2, ONE_HEIGHT / 2);
+    }
+  }
+
+  function under(event, rows, of) {
+    const box = event.currentTarget.getBoundingClientRect();
+    const [x, y] = [event.clientX - box.left, event.clientY - box.top];
+    let nearest = null;
+    for (const piece of rows?.cells ?? []) {
+      if (y < piece.y || y > piece.y + piece.h) continue;
+      const off = Math.max(piece.x - x, x - piece.x - piece.w, 0);
+      if (off <= 2 && (!nearest || off < nearest.off)) nearest = { off, cell: piece.cell, segment: piece.segment };
+      if (off === 0) break;
+    }
+    return nearest && { of, ...nearest };
+  }
+
+  function hover(event, rows, of) {
+    const found = under(event, rows, of);
+    if (found?.cell !== hovered?.cell || found?.of !== hovered?.of) {
+      hovered = found;
+      redraw();
+    }
+    event.currentTarget.style.cursor = found ? "pointer" : "default";
+    pointer = { x: event.clientX, y: event.clientY };
+    tip.hidden = !found;
+    if (found) fillTip();
+  }
+
+  function fillTip() {
+    const { of, cell, segment } = hovered;
+    const kind = of.kind[cell];
+    const size = of.size_bytes[cell];
+    const lines = [];
+    const dim = (text) => lines.push(element("div", "mp-dim", text));
+    if (kind === HOLE) {
+      const whole = of.unused_bytes[segment] >= of.segment_bytes[segment];
+      lines.push(element("strong", "", `${bytesText(size)} free`));
+      dim(whole ? "a wholly free segment: empty_cache() gives it back"
+        : "a hole beside blocks in use: serves smaller requests of this stream and pool only");
+    } else if (kind === MERGED) {
+      const used = of.used_bytes[cell];
+      lines.push(element("strong", "", `${of.block[cell].toLocaleString("en-US")} small pieces, ${bytesText(size)}`));
+      dim(`${bytesText(used)} in use, ${bytesText(size - used)} free; too narrow to draw one by one`);
+    } else {
+      const known = blockTip(of.block[cell]);
+      lines.push(element("strong", "", `${known?.heading ?? bytesText(size)}, ${kind === WAITS ? "waiting to be freed" : "allocated"}`));
+      for (const fact of known?.facts ?? []) lines.push(element("div", "", fact));
+      lines.push(element("pre", "mp-frames", known ? known.frames || "no stack was recorded" : "…"));
+    }
+    dim(`in the segment at 0x${of.address[segment].toString(16)}: ${bytesText(of.segment_bytes[segment])}, `
+      + `${bytesText(of.unused_bytes[segment])} unused`);
+    tip.replaceChildren(...lines);
+    const place = root.getBoundingClientRect();
+    const [x, y] = [pointer.x - place.left, pointer.y - place.top];
+    const right = x + 16 + tip.offsetWidth > root.clientWidth;
+    tip.style.left = `${Math.max(0, right ? x - tip.offsetWidth - 12 : x + 16)}px`;
+    const low = y + 16 + tip.offsetHeight > root.clientHeight;
+    tip.style.top = `${Math.max(0, low ? y - tip.offsetHeight - 12 : y + 16)}px`;
+  }
+
+  function blockTip(block) {
+    if (!tips.has(block)) {
+      tips.set(block, null);
+      model.send({ kind: "block", view: viewId, block });
+    }
+    return tips.get(block);
+  }
+
+  function choose(event, rows, of) {
+    const found = under(event, rows, of);
+    if (!found) return;
+    focus = of.address[found.segment];
+    const single = of.kind[found.cell] !== MERGED && of.block[found.cell] >= 0;
+    model.send({ kind: "choose", view: viewId, block: single ? of.block[found.cell] : null });
+    ask(false);
+  }
+
+  function unhover() {
+    tip.hidden = true;
+    if (!hovered) return;
+    hovered = null;
+    redraw();
+  }
+
+  function received(message, buffers) {
+    if (message.view !== viewId) return;
+    if (message.kind === "block") {
+      tips.set(message.block, message);
+      if (hovered && hovered.of.block[hovered.cell] === message.block && !tip.hidden) fillTip();
+    } else if (message.kind === "state" && requests.answered(message.id)) {
+      if (!message.arrays) return;
+      const arrays = arraysOf(message.arrays, buffers);
+      const part = (prefix) => Object.fromEntries(Object.entries(arrays)
+        .filter(([name]) => name.startsWith("one_") === (prefix === "one_"))
+        .map(([name, values]) => [name.slice(prefix.length), values]));
+      picture = { ...message, ...part("") };
+      one = message.one ? { ...part("one_"), ...message.one } : null;
+      if (one) one.group = { segments: 1, row_bytes: one.segment_bytes[0], alone: true };
+      unhover();
+      say();
+      markStale();
+      lay();
+    }
+  }
+
+  function say() {
+    moment.textContent = picture.moment;
+    slider.setAttribute("aria-valuetext", picture.moment);
+    canvas.setAttribute("aria-label", `Segments of the allocator. ${picture.moment} ${picture.in_words}`);
+    oneTitle.textContent = one?.title ?? "No segment is held at this moment.";
+    oneHost.hidden = !one;
+    figures.replaceChildren(...picture.figures.map(([name, value, note]) => {
+      const item = element("div", "mp-figure");
+      item.append(element("span", "", name), element("strong", "", value), element("span", "", note));
+      return item;
+    }));
+    showLegend();
+  }
+
+  function chip(text, className, colour) {
+    const item = element("span", "mp-key");
+    const mark = element("i", `mp-chip ${className}`);
+    if (colour) mark.style.background = `rgb(${colour.join(",")})`;
+    const label = element("span", "mp-key-text", text);
+    label.title = text;
+    item.append(mark, label);
+    return item;
+  }
+
+  function showLegend() {
+    const items = picture.legend.map((entry) => chip(entry.label, "", toneOf(theme, entry.tone)));
+    items.push(chip("hole in a segment in use", "mp-hole"));
+    items.push(chip("wholly free segment", "mp-free"));
+    if (picture.kind.includes(WAITS)) items.push(chip("waiting to be freed", "mp-waits"));
+    if (picture.merged_below > 0) {
+      items.push(chip(`neighbours below ${bytesText(picture.merged_below)} drawn as one`, "", rgbOf(theme.dim)));
+    }
+    legend.replaceChildren(...items);
+  }
+
+  function showChosen() {
+    const chosen = model.get("selected");
+    chosenLine.hidden = !chosen.text;
+    chosenLine.replaceChildren(element("span", "", chosen.text ?? ""));
+    const add = (text, action) => {
+      const button = element("button", "mp-button", text);
+      button.type = "button";
+      button.addEventListener("click", action);
+      chosenLine.append(button);
+    };
+    if (Number.isInteger(chosen.go_to)) add("Go to where it is made", () => look(chosen.go_to));
+    add("Clear", () => model.send({ kind: "choose", view: viewId, block: null }));
+    redraw();
+  }
+
+  function showHolders() {
+    const found = model.get("holders");
+    markStale();
+    holders.hidden = !found.rows?.length;
+    if (holders.hidden) return;
+    const table = element("table", "mp-holders");
+    for (const row of found.rows) {
+      const line = element("tr");
+      const name = element("button", "mp-link", row.label);
+      name.type = "button";
+      name.disabled = row.stack < 0;
+      name.addEventListener("click", () => model.send({ kind: "stack", view: viewId, stack: row.stack }));
+      const first = element("td");
+      first.append(name);
+      line.append(first, element("td", "", `${row.held} (${row.share})`), element("td", "mp-dim", row.blocks));
+      table.append(line);
+    }
+    holders.replaceChildren(element("div", "mp-small",
+      "Who keeps the stranded memory from going back: stacks whose blocks lie beside the holes"), table);
+    if (found.more) holders.append(element("div", "mp-small", `and ${found.more} more stacks`));
+  }
+
+  /** The holders come once scrubbing rests: until then they are those of another moment. */
+  function markStale() {
+    holders.classList.toggle("mp-stale", model.get("holders").state !== picture?.state);
+  }
+
+  function described() {
+    stop();
+    tips.clear();
+    focus = null;
+    picture = null;
+    for (const part of [rowsHost, legend]) part.style.minHeight = "";
+    const now = about();
+    title.textContent = now.title;
+    for (const part of [...body, order]) part.hidden = Boolean(now.empty);
+    empty.replaceChildren();
+    if (now.empty) {
+      empty.append(element("p", "", now.empty.sentence));
+      for (const way of now.empty.ways) {
+        empty.append(element("p", "", way.text), element("pre", "mp-code", way.code));
+      }
+    }
+    devices.hidden = now.devices.length < 2;
+    devices.replaceChildren(...now.devices.map((text, i) => {
+      const option = element("option", "", text);
+      option.value = String(i);
+      return option;
+    }));
+    devices.value = String(now.device ?? 0);
+    const still = now.still || !now.last; // a snapshot without a log is one moment
+    for (const part of [stripHost, slider, controls]) part.hidden = Boolean(now.empty) || still;
+    slider.max = String(now.last ?? 0);
+    wanted = model.get("place").state ?? 0;
+    key.replaceChildren(...stripKey(theme, now.curve));
+    showChosen();
+    showHolders();
+    marked();
+    ask(false);
+    if (now.empty) root.dataset.painted = "1";
+  }
+
+  function followed() {
+    stop();
+    wanted = model.get("place").state;
+    marked();
+    ask(false);
+  }
+
+  function retheme() {
+    root.classList.toggle("mp-dark", model.get("theme") === "dark");
+    root.classList.toggle("mp-light", model.get("theme") === "light");
+    theme = themeOf(root);
+    key.replaceChildren(...stripKey(theme, about().curve));
+    if (picture) showLegend();
+    strip.draw();
+    redraw();
+  }
+
+  function showStatus() {
+    status.textContent = model.get("status");
+    status.hidden = !status.textContent;
+  }
+
+  function keyed(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const actions = {
+      ArrowLeft: () => look(wanted - 1),
+      ArrowRight: () => look(wanted + 1),
+      Home: () => look(0),
+      End: () => look(about().last ?? 0),
+      " ": play,
+    };
+    const action = actions[event.key];
+    if (!action) return;
+    event.preventDefault();
+    event.stopPropagation();
+    action();
+  }
+
+  canvas.addEventListener("keydown", keyed);
+  for (const [node, rows, of] of [
+    [canvas, () => laid, () => picture], [oneStage.canvas, () => laidOne, () => one],
+  ]) {
+    node.addEventListener("pointermove", (event) => hover(event, rows(), of()));
+    node.addEventListener("pointerleave", unhover);
+    node.addEventListener("click", (event) => choose(event, rows(), of()));
+  }
+  slider.addEventListener("input", () => { stop(); look(Number(slider.value)); });
+  slider.addEventListener("keydown", (event) => event.stopPropagation());
+  order.value = model.get("order");
+  order.addEventListener("change", () => ask(false));
+  devices.addEventListener("change", () => {
+    model.send({ kind: "device", view: viewId, device: Number(devices.value) });
+  });
+  const jumps = {
+    back: () => wanted - 1, on: () => wanted + 1, peak: () => about().peak,
+    unused: () => about().most_unused, end: () => about().last,
+  };
+  for (const [name, to] of Object.entries(jumps)) {
+    buttons[name].addEventListener("click", () => { stop(); look(to()); });
+  }
+  buttons.play.addEventListener("click", play);
+  const listeners = {
+    "msg:custom": received,
+    "change:about": described,
+    "change:place": followed,
+    "change:selected": showChosen,
+    "change:holders": showHolders,
+    "change:theme": retheme,
+    "change:status": showStatus,
+  };
+  for (const [event, listener] of Object.entries(listeners)) model.on(event, listener);
+  const stopTheme = watchTheme(retheme);
+  retheme();
+  described();
+  showStatus();
+
+  return () => {
+    for (const [event, listener] of Object.entries(listeners)) model.off(event, listener);
+    stop();
+    stopTheme();
+    for (const part of [stage, oneStage, strip, requests]) part.stop();
+    cancelAnimationFrame(frame);
+  };
+}
+
+export default { render };
