@@ -46,6 +46,9 @@ def snapshot(clock: Clock, *, rank: int | None = None, moments: int = MS) -> Rec
         requested_bytes=SIZES,
         ts_ns=starts,
         end_ns=ends,
+        stream=[0] * 3,
+        alloc_event=range(3),
+        free_event=[None, 3, None],
         before_log=[False] * 3,
         stack=[0, 1, 0],
     )
