@@ -9,6 +9,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from maiprof_nb.analysis._call_sites import is_user_code
+from maiprof_nb.analysis._garbage import COLLECTION
 from maiprof_nb.analysis._intervals import Union, minus, overlap, union, union_of
 from maiprof_nb.analysis._nesting import nearest_code, parents
 from maiprof_nb.analysis._remember import remembered
@@ -44,7 +45,7 @@ _RULES: tuple[tuple[str, re.Pattern[str]], ...] = (
             re.IGNORECASE,
         ),
     ),
-    ("garbage collection", re.compile(r"\bgc\b|garbage.?collect", re.IGNORECASE)),
+    ("garbage collection", COLLECTION),
     (
         "compilation",
         re.compile(

@@ -9,7 +9,7 @@ import pandas as pd
 
 from maiprof_nb.analysis._intervals import overlap, union_of
 from maiprof_nb.analysis._nesting import parents
-from maiprof_nb.analysis.device_activity import gaps
+from maiprof_nb.analysis.device_activity import activities, gaps
 from maiprof_nb.analysis.steps import figure_window
 from maiprof_nb.session import Session
 
@@ -79,3 +79,16 @@ def time_in_gaps(session: Session, events: pd.DataFrame) -> pd.DataFrame:
         )
     made = pd.DataFrame(rows, columns=["recording", "rank", "device", "in_gaps_ns"])
     return made.sort_values("in_gaps_ns", ascending=False, ignore_index=True)
+
+
+def stalled_ns(session: Session, events: pd.DataFrame) -> int:
+    """Time of these events that a device was idle, of the device with most of it.
+
+    Without recorded device work it is the time with any of the events on the host, of the
+    recording with most of it.
+    """
+    if activities(session):
+        found = time_in_gaps(session, events)
+        return int(found["in_gaps_ns"].max()) if len(found) else 0
+    lengths = [union_of(mine).length_ns for _, mine in events.groupby("recording")]
+    return max(lengths, default=0)

@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from maiprof_nb.analysis._by_step import step_rows, sums_by_step
 from maiprof_nb.analysis._outliers import FAR_IN_SIGMA, FAR_SHARE, SIGMA_OF_MAD
+from maiprof_nb.analysis._regular import period
 from maiprof_nb.analysis._remember import remembered
+from maiprof_nb.analysis.epochs import epochs_between
 from maiprof_nb.analysis.gap_causes import gap_causes
 from maiprof_nb.analysis.steps import steps
 from maiprof_nb.errors import NotAnswerableError
 from maiprof_nb.session import Session
 
-Ints = npt.NDArray[np.int64]
-
 FEWEST_STEPS = 8
-_LOOSE = 0.05  # of the period: an epoch may lose a step to its remainder
-_NEW_EPOCH = re.compile(r"dataloader\.py\(\d+\): __iter__$")
 
 
 @remembered
@@ -33,9 +28,9 @@ def recurring_input(session: Session) -> pd.DataFrame:
         One row a device that has such steps, dearest first: ``recording``, ``rank``,
         ``device``, ``long_steps`` (tuple of their numbers), ``every_steps`` (their distance;
         missing unless they are at least two, come at one distance, and none is missing
-        inside the recording), ``every_epochs`` (iterators a data loader made between two of
-        them, if stacks were recorded), ``typical_ns`` (median wait of a long step),
-        ``usual_ns`` (of all steps), ``excess_ns`` (of the long steps over the usual, summed).
+        inside the recording), ``every_epochs`` (epochs begun from one of them to the next, if
+        stacks were recorded), ``typical_ns`` (median wait of a long step), ``usual_ns`` (of all
+        steps), ``excess_ns`` (of the long steps over the usual, summed).
 
     Raises
     ------
@@ -56,7 +51,9 @@ def recurring_input(session: Session) -> pd.DataFrame:
         own = marks[marks["recording"] == recording].reset_index(drop=True)
         row = _of_one(own, mine) if len(own) else None
         if row is not None:
-            epochs = _epochs_between(session, own, row)
+            at = own["ts_ns"][own["step"].isin(row["long_steps"])]
+            regular = row["every_steps"] is not None
+            epochs = epochs_between(session, int(recording), at) if regular else None
             where = {"recording": recording, "rank": mine["rank"].iloc[0], "device": device}
             rows.append(where | row | {"every_epochs": epochs})
     columns = [
@@ -83,34 +80,8 @@ def _of_one(marks: pd.DataFrame, mine: pd.DataFrame) -> dict[str, object] | None
         return None
     return {
         "long_steps": tuple(int(number) for number in marks["step"].to_numpy()[long]),
-        "every_steps": _period(np.flatnonzero(long), len(marks)),
+        "every_steps": period(np.flatnonzero(long), len(marks)),
         "typical_ns": int(np.median(wait[long])),
         "usual_ns": int(usual),
         "excess_ns": int((wait[long] - usual).sum()),
     }
-
-
-def _period(at: Ints, count: int) -> int | None:
-    """The one distance of these positions, if none is missing before, between or after."""
-    if len(at) < 2:
-        return None
-    distances = np.diff(at)
-    period = int(np.median(distances))
-    slack = max(1, round(_LOOSE * period)) if len(at) > 2 else 0
-    regular = period >= 2 and bool((np.abs(distances - period) <= slack).all())
-    complete = at[0] - period <= slack and at[-1] + period >= count - slack
-    return period if regular and complete else None
-
-
-def _epochs_between(session: Session, marks: pd.DataFrame, row: dict[str, object]) -> int | None:
-    """Iterators a data loader made between two long steps, on average, if any were recorded."""
-    if row["every_steps"] is None:
-        return None
-    calls = session.table("python_calls")
-    calls = calls[calls["recording"] == marks["recording"].iloc[0]]
-    names = calls["name"].cat.categories
-    made = calls[calls["name"].isin([name for name in names if _NEW_EPOCH.search(str(name))])]
-    long = marks[marks["step"].isin(row["long_steps"])]["ts_ns"].to_numpy(np.int64)
-    between = made["ts_ns"].between(int(long.min()), int(long.max()))
-    epochs = round(int(between.sum()) / max(len(long) - 1, 1))
-    return epochs or None

@@ -16,6 +16,8 @@ from maiprof_nb.analysis.tensor_cores import YES, verdicts
 from maiprof_nb.errors import NotAnswerableError
 from maiprof_nb.session import Session
 
+Ints = npt.NDArray[np.int64]
+
 _SHAPES = ["name", "input_dims", "input_types", "concrete_inputs"]
 
 
@@ -32,12 +34,13 @@ def matrix_calls(session: Session) -> pd.DataFrame:
         use tensor cores by their names), ``undecided_ns``, ``flops`` and ``elements`` of one
         call, ``m``, ``n``, ``k`` (missing where the inputs do not tell), ``type`` of the first
         tensor, ``event`` of the longest call. An operator inside another of the list belongs
-        to that one.
+        to that one, except that autocast calls an operator again with its inputs cast: there the
+        inner call counts, which has the types of the product.
     """
     window = figure_window(session).window
     operators = session.table("operators")
     owners = work_owners(session)
-    outermost = owners.outermost(operators["name"].isin(_flops.RULES).to_numpy(bool))
+    outermost = owners.outermost(_products(operators["name"], owners.parent))
     work = session.table("kernels")
     start = work["ts_ns"].clip(window.start_ns, window.end_ns)
     end = (work["ts_ns"] + work["dur_ns"]).clip(window.start_ns, window.end_ns)
@@ -70,6 +73,15 @@ def matrix_calls(session: Session) -> pd.DataFrame:
         .reset_index()
     )
     return _with_effort(found).sort_values("device_ns", ascending=False, ignore_index=True)
+
+
+def _products(names: pd.Series, parent: Ints) -> npt.NDArray[np.bool_]:
+    """Operators of the list, without those that only call themselves again."""
+    wanted = names.isin(_flops.RULES).to_numpy(bool, copy=True)
+    codes, _ = pd.factorize(names)
+    outer = parent[wanted & (parent >= 0) & (codes == codes[parent])]
+    wanted[outer] = False
+    return wanted
 
 
 def roofline(session: Session) -> pd.DataFrame:

@@ -5,14 +5,17 @@ from __future__ import annotations
 import pandas as pd
 
 from maiprof_nb import units
-from maiprof_nb.analysis.device_activity import breakdown, gaps
-from maiprof_nb.analysis.steps import figure_window, steps
+from maiprof_nb.analysis.alternation import alternation
+from maiprof_nb.analysis.device_activity import breakdown
+from maiprof_nb.analysis.recurring_gaps import recurring_input
+from maiprof_nb.analysis.steps import figure_window
+from maiprof_nb.errors import NotAnswerableError
+from maiprof_nb.findings._wording import every, times
 from maiprof_nb.findings.trust import reservations
 from maiprof_nb.findings.verdict import Verdict
 from maiprof_nb.session import Session
 
 MOSTLY_IDLE, NOTICEABLY_IDLE = 0.5, 0.15
-_LONG_GAP_SHARE = 0.1  # a gap is long from this share of a median step
 
 
 def utilisation_verdict(session: Session) -> Verdict:
@@ -55,26 +58,56 @@ def _device(row: pd.Series, *, several: bool) -> str:
 
 def _alternation(session: Session, device: pd.Series) -> str:
     """How the idle time is cut up."""
-    found = gaps(session)
-    same = (
-        found["device"].isna() if pd.isna(device["device"]) else found["device"] == device["device"]
-    )
-    mine = found[(found["recording"] == device["recording"]) & same]
-    if mine.empty:
+    found = _of_device(alternation(session), device)
+    if found.empty:
         return "There is no gap of 1 µs or more."
-    total = mine["dur_ns"].sum()
-    marks = steps(session)
-    limit = (
-        _LONG_GAP_SHARE * marks["dur_ns"].median() if len(marks) else mine["dur_ns"].quantile(0.99)
+    row = found.iloc[0]
+    every_gap = f"{units.count(row['gaps'])} gaps, the longest {units.duration(row['longest_ns'])}"
+    if not row["long_gaps"]:
+        return f"{every_gap}."
+    text = (
+        f"{units.percent(row['long_share'])} of the idle time is "
+        f"{times(row['long_gaps'], 'gap')} of {_about(row)}{_when(row)}"
     )
-    long = mine[mine["dur_ns"] >= limit]
-    text = f"{units.count(len(mine))} gaps, the longest {units.duration(mine['dur_ns'].max())}"
-    if long.empty or len(long) == len(mine):
-        return f"{text}."
+    rest = row["gaps"] - row["long_gaps"]
     return (
-        f"{text}; {units.count(len(long))} of them last {units.duration(limit)} or more and hold "
-        f"{units.percent(long['dur_ns'].sum() / total)} of the idle time."
+        f"{text}{_again(session, device, row)}."
+        + f" The other {units.count(rest)} are shorter than {units.duration(row['limit_ns'])}."
+        * bool(rest)
     )
+
+
+def _of_device(found: pd.DataFrame, device: pd.Series) -> pd.DataFrame:
+    number = device["device"]
+    same = found["device"].isna() if pd.isna(number) else found["device"] == number
+    return found[(found["recording"] == device["recording"]) & same]
+
+
+def _about(row: pd.Series) -> str:
+    return f"{'about ' * int(row['long_gaps'] > 1)}{units.duration(row['typical_ns'])}"
+
+
+def _when(row: pd.Series) -> str:
+    if pd.isna(row["every_steps"]):
+        return ""
+    if row["every_steps"] > 1:
+        return f", {every(row)}"
+    return f", {units.count(row['a_step']) if row['a_step'] > 1 else 'one'} a step"
+
+
+def _again(session: Session, device: pd.Series, row: pd.Series) -> str:
+    """The longer wait among gaps that come in every step."""
+    if row["every_steps"] is pd.NA or row["every_steps"] != 1:
+        return ""
+    try:
+        found = _of_device(recurring_input(session), device)
+    except NotAnswerableError:
+        return ""
+    found = found[found["every_steps"].notna()]
+    if found.empty:
+        return ""
+    wait = found.iloc[0]
+    return f"; {every(wait)} it is {units.duration(wait['typical_ns'])}, for input"
 
 
 def _meaning(idle_share: float) -> str:

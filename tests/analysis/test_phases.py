@@ -130,7 +130,7 @@ def test_operators_of_the_optimizer_stay_with_it():
 @pytest.mark.parametrize(
     ("frame", "phase"),
     [
-        ("torch/utils/data/dataloader.py(729): __next__", "data loading"),
+        ("torch/utils/data/dataloader.py(720): __next__", "data loading"),
         ("recommender/table.py(58): sharded_iterrows", "data loading"),
         ("nn.Module: Linear_0", "forward"),
         ("torch/_tensor.py(570): backward", "backward"),

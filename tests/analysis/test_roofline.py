@@ -10,7 +10,7 @@ import maiprof_nb
 from maiprof_nb import NotAnswerableError
 from maiprof_nb.analysis import _flops
 from maiprof_nb.analysis.device_peaks import has_tensor_cores, known_peaks, peaks_of
-from maiprof_nb.analysis.roofline import roofline
+from maiprof_nb.analysis.roofline import matrix_calls, roofline
 from tests import tiny_traces as tiny
 
 A100 = [{"id": 0, "name": "NVIDIA A100-SXM4-80GB", "totalGlobalMem": 84_986_691_584}]
@@ -181,3 +181,22 @@ def test_real_products_stay_below_the_roof(corpus):
     linear = found[(found["name"] == "aten::linear") & (found["device_ns"] > 1e6)]
     assert len(linear) >= 3
     assert linear["roof_share"].between(0.3, 1).all()
+
+
+def test_autocast_calls_an_operator_again_with_its_inputs_cast():
+    """As torch does it: the outer call has single-precision inputs, the inner one halves."""
+    dims = {"Input Dims": [[64, 512], [256, 512], [256]]}
+    trace = tiny.session(
+        tiny.operator(
+            "aten::linear", 1000, 30, **dims, **{"External id": 1, "Input type": ["float"] * 3}
+        ),
+        tiny.operator("aten::_to_copy", 1001, 5, **{"External id": 2}),
+        tiny.operator(
+            "aten::linear", 1010, 9, **dims, **{"External id": 3, "Input type": ["c10::Half"] * 3}
+        ),
+        tiny.operator("aten::addmm", 1011, 7, **{"External id": 4}),
+        tiny.kernel(1020, 10, name="void at::native::cast", **{"External id": 2}),
+        tiny.kernel(1040, 40, name="ampere_fp16_s16816gemm", **{"External id": 4}),
+    )
+    (found,) = matrix_calls(trace).to_dict("records")
+    assert (found["type"], found["calls"], found["device_ns"]) == ("c10::Half", 1, 40_000)

@@ -9,6 +9,7 @@ import pytest
 from maiprof_nb import Session, TimeWindow
 from maiprof_nb.analysis.active_memory import memory_curve
 from maiprof_nb.analysis.device_activity import breakdown, gaps
+from maiprof_nb.analysis.gap_causes import gap_causes
 from maiprof_nb.analysis.metrics import metric_summary
 from maiprof_nb.analysis.phases import phases
 from maiprof_nb.analysis.steps import figure_window, steps
@@ -120,3 +121,13 @@ def test_peak_allocated(name):
 
 def test_marked_as_simulated(name):
     assert loaded(name).simulated
+
+
+def test_causes_of_long_gaps(name):
+    """Idle time for input within 0.1 %, the rest of the same gaps is the rest of the truth."""
+    found = gap_causes(loaded(name))
+    long = found[found["dur_ns"] >= 100_000]
+    shares = [gap["shares_ns"] for gap in truth(name)["gaps"]["from_100_us"]]
+    known = sum(one.get("input/rows", 0) + one.get("input/sub-dataset", 0) for one in shares)
+    assert long["input_ns"].sum() == pytest.approx(known, rel=1e-3)
+    assert long["dur_ns"].sum() == sum(sum(one.values()) for one in shares)

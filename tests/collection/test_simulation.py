@@ -228,15 +228,49 @@ def test_kernels_of_every_phase_are_the_truth(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_data_loading_of_every_step_is_the_truth(name):
+    """Batches, and the iterators that are made at the beginning of an epoch."""
     loading = [
-        event["end"] - event["start"]
-        for event in sorted(events(name, "user_annotation"), key=lambda event: event["start"])
+        event
+        for event in (*events(name, "user_annotation"), *events(name, "python_function"))
         if event["name"].startswith("enumerate(DataLoader)")
+        or event["name"].endswith("dataloader.py(492): __iter__")
     ]
     host = truth(name)["phases"]["data loading"]["host_ns_per_step"]
     assert len(host) == len(steps(name)) == SCENARIOS[name].steps
-    for found, known in zip(loading, host, strict=True):
+    for step, known in zip(steps(name), host, strict=True):
+        inside = [e for e in loading if step["start"] <= e["start"] < step["end"]]
+        found = sum(event["end"] - event["start"] for event in inside)
         assert 0 <= known - found < 5_000  # the frame round the range
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_read_follows_ten_epochs(name):
+    """Calls of train_epoch(), and iterators made in them, from one read to the next."""
+    calls = sorted(events(name, "python_function"), key=lambda event: event["start"])
+    epochs = [e for e in calls if e["name"].endswith("): train_epoch")]
+    made = [e for e in calls if e["name"].endswith("dataloader.py(492): __iter__")]
+    assert len(epochs) == len(made)
+    for epoch, iterator in zip(epochs, made, strict=True):
+        assert epoch["start"] <= iterator["start"] < iterator["end"] <= epoch["end"]
+    reads = [e["start"] for e in calls if "read_sub_dataset" in e["name"]]
+    for one, other in itertools.pairwise(reads):
+        assert sum(one <= epoch["start"] < other for epoch in epochs) == 10
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_operators_say_what_they_were_given(name):
+    """As record_shapes=True writes it: four lists of one length, strides beside their shapes."""
+    told = [event for event in events(name, "cpu_op") if "Input Dims" in event["args"]]
+    assert {event["name"] for event in events(name, "cpu_op")} - {e["name"] for e in told} == {
+        n for n in {e["name"] for e in events(name, "cpu_op")} if n.startswith("autograd::engine::")
+    }
+    for event in told:
+        keys = ("Input Dims", "Input type", "Input Strides", "Concrete Inputs")
+        dims, types, strides, values = (event["args"][key] for key in keys)
+        assert len(dims) == len(types) == len(strides) == len(values)
+        for shape, kind, stride, value in zip(dims, types, strides, values, strict=True):
+            assert len(shape) == len(stride)
+            assert (kind in ("Scalar", "ScalarList")) == (value != "")
 
 
 @pytest.mark.parametrize("name", NAMES)

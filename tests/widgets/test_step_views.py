@@ -117,6 +117,6 @@ def test_many_steps_share_bars(before: Session) -> None:
 def test_states_are_a_table_and_bars(before: Session) -> None:
     view = JobStatesView({"a": before, "b": before}, {"a": 393_216, "b": 393_216}, LinkState())
     assert view.status.value == ""
-    assert "408 k" in view.children[0].value
+    assert "407 k" in view.children[0].value
     missing = JobStatesView({"a": before}, {}, LinkState())
     assert "not stated for a" in missing.status.value

@@ -6,6 +6,8 @@ from maiprof_nb.collection.simulation.device import Device, Kernel
 
 MULTIPLY = "AUnaryFunctor<float, float, float, at::native::binary_internal::MulFunctor<float> >"
 _SMALLEST_NS = 1_696  # a kernel that does nothing
+_WHOLE, _TILE = 8, 16  # elements: halves a load takes at once, shortest side that is a matrix
+_MISALIGNED = 0.35  # of the rate, where rows of a matrix do not begin at whole loads
 _ARRAY = "std::array<char*, {n}ul>"
 
 
@@ -20,13 +22,25 @@ def _bandwidth_ns(device: Device, bytes_moved: int) -> int:
 def gemm(device: Device, rows: int, columns: int, inner: int, layout: str, *, half: bool) -> Kernel:
     """Matrix product of ``rows x inner`` with ``inner x columns``; `layout` as cuBLAS says it."""
     flops = 2.0 * rows * columns * inner
+    fits = all(size < _TILE or size % _WHOLE == 0 for size in (rows, columns, inner))
     element = 2 if half else 4
     moved = element * (rows * columns + rows * inner + inner * columns)
     rate = device.flops_fp16 if half else device.flops_fp32
+    if half and not fits:
+        rate *= _MISALIGNED
     dur = max(int(flops / rate * 1e9), _bandwidth_ns(device, moved))
     tiles = (max(1, -(-rows // 128)), max(1, -(-columns // 128)), 1)
     if layout == "nt":  # weight gradient: a small result, summed over splits of the rows
         tiles = (*tiles[:2], 27)
+    if half and not fits:
+        name = (
+            "void cutlass::Kernel2<cutlass_80_wmma_tensorop_f16_s161616gemm_f16_128x128_32x3_"
+            f"{layout}_align2>(cutlass_80_wmma_tensorop_f16_s161616gemm_f16_128x128_32x3_"
+            f"{layout}_align2::Params)"
+        )
+        return Kernel(
+            name, dur, tiles, (128, 1, 1), 168, 49_152, tensor_core=True, memory_bound=False
+        )
     if half:
         name = f"ampere_fp16_s16816gemm_fp16_128x128_ldg8_f2f_stages_32x5_{layout}"
         return Kernel(

@@ -7,10 +7,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from maiprof_nb.collection.simulation import kernels
+from maiprof_nb.collection.simulation.inputs import ABSENT, Input, numbers, scalar
 from maiprof_nb.collection.simulation.machine import Flow, HostEvent, Thread
-from maiprof_nb.collection.simulation.tensors import Tensor, drop, drop_all, empty, hold
+from maiprof_nb.collection.simulation.tensors import (
+    Tensor,
+    drop,
+    drop_all,
+    empty,
+    hold,
+    type_code,
+)
 
 _FORWARD_THREAD = 1  # the number autograd gives the main thread
+_DROP = (scalar(0.1), scalar(value=True))  # probability, training
 
 
 class Parameter:
@@ -58,21 +67,21 @@ class Layer(ABC):
             yield
 
     @contextmanager
-    def recorded(self, thread: Thread, name: str, dims: list[list[int]]) -> Iterator[None]:
+    def recorded(self, thread: Thread, name: str, inputs: list[Input]) -> Iterator[None]:
         """A forward operator that autograd will come back to."""
         sequence = thread.machine.next_id("sequence")
-        with thread.operator(name, dims, sequence=sequence, fwd_thread=0) as event:
+        with thread.operator(name, inputs, sequence=sequence, fwd_thread=0) as event:
             self._forward_calls.append((sequence, event))
             yield
 
     @contextmanager
-    def differentiated(self, thread: Thread, node: str, dims: list[list[int]]) -> Iterator[None]:
+    def differentiated(self, thread: Thread, node: str, inputs: list[Input]) -> Iterator[None]:
         """The backward operator of the last recorded forward one."""
         sequence, forward = self._forward_calls.pop()
         name = f"autograd::engine::evaluate_function: {node}"
         with (
             thread.operator(name, sequence=sequence, fwd_thread=_FORWARD_THREAD),
-            thread.operator(node, dims, sequence=sequence, fwd_thread=_FORWARD_THREAD) as event,
+            thread.operator(node, inputs, sequence=sequence, fwd_thread=_FORWARD_THREAD) as event,
         ):
             flow = thread.machine.next_id("flow")
             thread.machine.flows.append(Flow(flow, forward, event))
@@ -88,13 +97,16 @@ class Layer(ABC):
 
     def cast(self, thread: Thread, source: Tensor, width: int) -> Tensor:
         """A copy of `source` with elements of `width` bytes."""
+        kind, no = scalar(type_code(width)), scalar(value=False)
+        given = source.given
         with (
-            thread.operator("aten::to", [source.dims]),
-            thread.operator("aten::_to_copy", [source.dims]),
+            thread.operator("aten::to", [given, kind, no, no, ABSENT]),
+            thread.operator("aten::_to_copy", [given, kind, ABSENT, ABSENT, ABSENT, no, ABSENT]),
         ):
-            with thread.operator("aten::empty_strided"):
+            layout = [numbers(given.dims), numbers(given.strides), kind, scalar(0), ABSENT, no]
+            with thread.operator("aten::empty_strided", layout):
                 made = empty(thread, source.shape, width)
-            with thread.operator("aten::copy_", [source.dims, source.dims]):
+            with thread.operator("aten::copy_", [made.given, given, no]):
                 thread.launch(kernels.cast(thread.machine.device, source.elements))
         return made
 
@@ -105,7 +117,7 @@ class Layer(ABC):
             if grad.width != parameter.value.width:
                 half, grad = grad, self.cast(thread, grad, parameter.value.width)
                 drop(thread, half)
-            with thread.operator(node, [grad.dims]), thread.operator("aten::detach", [grad.dims]):
+            with thread.operator(node, [grad.given]), thread.operator("aten::detach", [grad.given]):
                 parameter.grad = grad
 
 
@@ -123,30 +135,29 @@ class Linear(Layer):
 
     def forward(self, thread: Thread, inputs: Tensor) -> Tensor:
         """Product, with the casts of autocast before it."""
-        rows = inputs.shape[0]
-        weight = self.parameters[0].value
-        with (
-            self.calling(thread),
-            thread.builtin("<built-in function linear>"),
-            thread.operator("aten::linear", [inputs.dims, weight.dims, [self.columns]]),
-        ):
-            source = inputs
-            if self.mixed_precision:
+        weight, bias = (parameter.value.given for parameter in self.parameters)
+        with self.calling(thread), thread.builtin("<built-in function linear>"):
+            if not self.mixed_precision:
+                return self._product(thread, hold(inputs))
+            # Autocast casts inside the operator and calls it again with the copies.
+            with thread.operator("aten::linear", [inputs.given, weight, bias]):
                 source = self.cast(thread, inputs, 2) if inputs.width != 2 else hold(inputs)
                 for parameter in self.parameters:
                     parameter.half = self.cast(thread, parameter.value, 2)
-            else:
-                hold(source)
-            dims = [[self.columns], source.dims, [self.inner, self.columns]]
-            with self.recorded(thread, "aten::addmm", dims):
-                out = empty(thread, (rows, self.columns), self.half_width)
-                thread.launch(
-                    kernels.gemm(
-                        thread.machine.device, rows, self.columns, self.inner, "tn",
-                        half=self.mixed_precision,
-                    )
-                )  # fmt: skip
-            self.saved.append(source)
+                return self._product(thread, source)
+
+    def _product(self, thread: Thread, source: Tensor) -> Tensor:
+        """The product itself; keeps `source` for the way back."""
+        device, rows, half = thread.machine.device, source.shape[0], self.mixed_precision
+        weight, bias = ((one.half or one.value).given for one in self.parameters)
+        one = scalar(1)
+        with (
+            thread.operator("aten::linear", [source.given, weight, bias]),
+            self.recorded(thread, "aten::addmm", [bias, source.given, weight.transposed, one, one]),
+        ):
+            out = empty(thread, (rows, self.columns), self.half_width)
+            thread.launch(kernels.gemm(device, rows, self.columns, self.inner, "tn", half=half))
+        self.saved.append(source)
         return out
 
     def backward(self, thread: Thread, grad: Tensor) -> Tensor:
@@ -155,14 +166,16 @@ class Linear(Layer):
         if grad.width != self.half_width:
             single, grad = grad, self._cast_back(thread, grad, self.half_width)
             drop(thread, single)
-        with self.differentiated(thread, "AddmmBackward0", [grad.dims]):
-            with thread.operator("aten::mm", [grad.dims, [self.columns, self.inner]]):
+        weight = (self.parameters[0].half or self.parameters[0].value).given
+        with self.differentiated(thread, "AddmmBackward0", [grad.given]):
+            with thread.operator("aten::mm", [grad.given, weight]):
                 grad_in = empty(thread, (rows, self.inner), self.half_width)
                 thread.launch(kernels.gemm(device, rows, self.inner, self.columns, "nn", half=half))
-            with thread.operator("aten::mm", [[self.columns, rows], [rows, self.inner]]):
+            with thread.operator("aten::mm", [grad.given.transposed, self.saved[-1].given]):
                 grad_weight = empty(thread, (self.columns, self.inner), self.half_width)
                 thread.launch(kernels.gemm(device, self.columns, self.inner, rows, "nt", half=half))
-            with thread.operator("aten::sum", [grad.dims, []]):
+            over_rows = [grad.given, numbers([0]), scalar(value=True), ABSENT]
+            with thread.operator("aten::sum", over_rows):
                 grad_bias = empty(thread, (self.columns,), self.half_width)
                 functor = (
                     "func_wrapper_t<float, at::native::sum_functor<float, float, float>::operator()"
@@ -185,7 +198,7 @@ class Linear(Layer):
         node = "ToCopyBackward0"
         with (
             thread.operator(f"autograd::engine::evaluate_function: {node}"),
-            thread.operator(node, [grad.dims]),
+            thread.operator(node, [grad.given]),
         ):
             return self.cast(thread, grad, width)
 
@@ -203,13 +216,17 @@ class LayerNorm(Layer):
     def forward(self, thread: Thread, inputs: Tensor) -> Tensor:
         """Normalised rows."""
         rows = inputs.shape[0]
+        affine = [parameter.value.given for parameter in self.parameters]
+        shape, epsilon = numbers([self.columns]), scalar(1e-5)
+        cudnn = scalar(value=True)
         with (
             self.calling(thread),
             thread.builtin("<built-in method layer_norm of type object>"),
-            thread.operator("aten::layer_norm", [inputs.dims, [], [self.columns], [self.columns]]),
+            thread.operator("aten::layer_norm", [inputs.given, shape, *affine, epsilon, cudnn]),
         ):
             source = self.cast(thread, inputs, 4) if inputs.width != 4 else hold(inputs)
-            with self.recorded(thread, "aten::native_layer_norm", [source.dims]):
+            norm = [source.given, shape, *affine, epsilon]
+            with self.recorded(thread, "aten::native_layer_norm", norm):
                 out = empty(thread, inputs.shape)
                 statistics = [empty(thread, (rows, 1)), empty(thread, (rows, 1))]
                 thread.launch(kernels.layer_norm(thread.machine.device, rows, self.columns))
@@ -219,9 +236,13 @@ class LayerNorm(Layer):
     def backward(self, thread: Thread, grad: Tensor) -> Tensor:
         """Gradients of input, weight and bias."""
         device, rows = thread.machine.device, grad.shape[0]
+        saved = [tensor.given for tensor in self.saved]
+        affine = [parameter.value.given for parameter in self.parameters]
+        wanted = numbers([True, True, True])
+        inputs = [grad.given, saved[0], numbers([self.columns]), *saved[1:], *affine, wanted]
         with (
-            self.differentiated(thread, "NativeLayerNormBackward0", [grad.dims]),
-            thread.operator("aten::native_layer_norm_backward", [grad.dims, grad.dims]),
+            self.differentiated(thread, "NativeLayerNormBackward0", [grad.given]),
+            thread.operator("aten::native_layer_norm_backward", inputs),
         ):
             made = [empty(thread, grad.shape), *(empty(thread, (self.columns,)) for _ in range(2))]
             thread.launch(kernels.layer_norm_grad_input(device, rows, self.columns))
@@ -247,7 +268,7 @@ class Gelu(Layer):
         with (
             self.calling(thread),
             thread.builtin("<built-in function gelu>"),
-            self.recorded(thread, "aten::gelu", [inputs.dims]),
+            self.recorded(thread, "aten::gelu", [inputs.given, ABSENT]),
         ):
             out = empty(thread, inputs.shape)
             functor = "GeluCUDAKernelImpl(at::TensorIteratorBase&, at::native::GeluType)"
@@ -258,8 +279,8 @@ class Gelu(Layer):
     def backward(self, thread: Thread, grad: Tensor) -> Tensor:
         """Pointwise."""
         with (
-            self.differentiated(thread, "GeluBackward0", [grad.dims]),
-            thread.operator("aten::gelu_backward", [grad.dims, grad.dims]),
+            self.differentiated(thread, "GeluBackward0", [grad.given]),
+            thread.operator("aten::gelu_backward", [grad.given, self.saved[-1].given, ABSENT]),
         ):
             out = empty(thread, grad.shape)
             functor = "GeluBackwardCUDAKernelImpl(at::TensorIteratorBase&, at::native::GeluType)"
@@ -283,8 +304,8 @@ class Dropout(Layer):
         with (
             self.calling(thread),
             thread.builtin("<built-in function dropout>"),
-            thread.operator("aten::dropout", [inputs.dims, [], []]),
-            self.recorded(thread, "aten::native_dropout", [inputs.dims, [], []]),
+            thread.operator("aten::dropout", [inputs.given, *_DROP]),
+            self.recorded(thread, "aten::native_dropout", [inputs.given, *_DROP]),
         ):
             out = empty(thread, inputs.shape)
             self.saved.append(empty(thread, inputs.shape, 1))
@@ -293,9 +314,10 @@ class Dropout(Layer):
 
     def backward(self, thread: Thread, grad: Tensor) -> Tensor:
         """The mask again."""
+        mask = self.saved[-1].given
         with (
-            self.differentiated(thread, "NativeDropoutBackward0", [grad.dims]),
-            thread.operator("aten::native_dropout_backward", [grad.dims, grad.dims, []]),
+            self.differentiated(thread, "NativeDropoutBackward0", [grad.given]),
+            thread.operator("aten::native_dropout_backward", [grad.given, mask, scalar(1 / 0.9)]),
         ):
             out = empty(thread, grad.shape)
             functor = "masked_scale_kernel<bool, float, float>(at::Tensor&, at::Tensor const&)"

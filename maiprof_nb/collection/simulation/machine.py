@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 from maiprof_nb.collection.simulation.allocator import CachingAllocator, Frames
 from maiprof_nb.collection.simulation.device import Device, Kernel
+from maiprof_nb.collection.simulation.inputs import Input, described
 
 PID = 4021
 COMPUTE_STREAM = 7
@@ -221,7 +222,7 @@ class Thread:
     def operator(
         self,
         name: str,
-        dims: list[list[int]] | None = None,
+        inputs: Sequence[Input] | None = None,
         *,
         sequence: int | None = None,
         fwd_thread: int = 0,
@@ -232,8 +233,8 @@ class Thread:
             args["Sequence number"] = sequence
             args["Fwd thread id"] = fwd_thread
         args["Record function id"] = 0
-        if dims is not None:
-            args["Input Dims"] = dims
+        if inputs is not None:
+            args |= described(inputs)
         with self._range("cpu_op", name, args) as event:
             self.operators.append(event)
             self.work(OPERATOR_ENTER_NS)

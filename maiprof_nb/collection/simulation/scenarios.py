@@ -25,6 +25,8 @@ class Scenario:
         The recorded steps: ``ProfilerStep#first_step`` and so many of them.
     num_worker_threads : int
         Threads that decode the rows of a batch.
+    numeric_columns : int
+        Columns of the table that are numbers.
     blocks : int
         Hidden blocks of the model.
     pretrained_items : int
@@ -45,6 +47,7 @@ class Scenario:
     first_step: int = 4
     steps: int = 48
     num_worker_threads: int = 2
+    numeric_columns: int = 256
     blocks: int = 6
     pretrained_items: int = 38_800_000
     mixed_precision: bool = False

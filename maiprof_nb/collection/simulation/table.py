@@ -7,10 +7,10 @@ from contextlib import ExitStack
 from maiprof_nb.collection.simulation.machine import Machine, Thread
 from maiprof_nb.collection.simulation.scenarios import Scenario
 
-NUMERIC_COLUMNS = 256
 CATEGORICAL_COLUMNS = 12
 _FIRST_TID = 4101
 _TABLE = "recommender/table.py"
+_LOADER = "torch/utils/data/dataloader.py"
 _PLAN_NS = 18_000_000  # whatever the size of the batch
 _DECODE_NS_PER_ROW = 2_249  # on one thread
 _SERIAL_NS_PER_ROW = 26  # putting the shards together
@@ -40,12 +40,23 @@ class WorkerPool:
             thread.now_ns = now_ns
         self._open.close()
 
+    def begin_epoch(self, main: Thread) -> None:
+        """What ``iter(loader)`` does: a new iterator over the sub-dataset."""
+        with (
+            main.machine.because("input/rows", main),
+            main.frame(_LOADER, 492, "__iter__"),
+            main.frame(_LOADER, 433, "_get_iterator"),
+            main.frame(_LOADER, 758, "__init__"),
+            main.frame(_LOADER, 627, "__init__"),
+        ):
+            main.work(46_000)
+
     def next_batch(self, main: Thread, *, read: bool) -> None:
         """What ``next(loader)`` does on the main thread while the pool decodes a batch."""
         with (
-            main.frame("torch/utils/data/dataloader.py", 729, "__next__"),
+            main.frame(_LOADER, 720, "__next__"),
             main.annotation("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"),
-            main.frame("torch/utils/data/dataloader.py", 788, "_next_data"),
+            main.frame(_LOADER, 783, "_next_data"),
             main.frame("torch/utils/data/_utils/fetch.py", 32, "fetch"),
             main.frame(_TABLE, 58, "sharded_iterrows", 71) as frame,
         ):

@@ -5,7 +5,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from maiprof_nb.collection.simulation.inputs import Input, array
 from maiprof_nb.collection.simulation.machine import Thread
+
+_KINDS = {1: "bool", 2: "c10::Half", 4: "float", 8: "long int"}  # by bytes of an element
+_CODES = {1: 11, 2: 5, 4: 6, 8: 4}
 
 
 @dataclass(slots=True)
@@ -23,9 +27,14 @@ class Tensor:
         return math.prod(self.shape)
 
     @property
-    def dims(self) -> list[int]:
-        """The shape as the trace writes it."""
-        return list(self.shape)
+    def given(self) -> Input:
+        """The tensor as an argument of an operator."""
+        return array(self.shape, _KINDS[self.width])
+
+
+def type_code(width: int) -> int:
+    """The number PyTorch gives the type with elements of `width` bytes."""
+    return _CODES[width]
 
 
 def empty(thread: Thread, shape: tuple[int, ...], width: int = 4) -> Tensor:

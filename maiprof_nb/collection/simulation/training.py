@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from maiprof_nb.collection.simulation import kernels, updates
 from maiprof_nb.collection.simulation.device import Device
 from maiprof_nb.collection.simulation.embeddings import PRETRAINED_WIDTH, Embeddings
+from maiprof_nb.collection.simulation.inputs import ABSENT, array, scalar
 from maiprof_nb.collection.simulation.layers import (
     Dropout,
     Gelu,
@@ -18,8 +19,15 @@ from maiprof_nb.collection.simulation.layers import (
 )
 from maiprof_nb.collection.simulation.machine import PID, Flow, HostEvent, Machine, Thread
 from maiprof_nb.collection.simulation.scenarios import Scenario
-from maiprof_nb.collection.simulation.table import CATEGORICAL_COLUMNS, NUMERIC_COLUMNS, WorkerPool
-from maiprof_nb.collection.simulation.tensors import Tensor, drop, drop_all, empty, hold
+from maiprof_nb.collection.simulation.table import CATEGORICAL_COLUMNS, WorkerPool
+from maiprof_nb.collection.simulation.tensors import (
+    Tensor,
+    drop,
+    drop_all,
+    empty,
+    hold,
+    type_code,
+)
 
 HIDDEN = 512
 EMBEDDING_WIDTH = 32
@@ -55,7 +63,7 @@ class Model:
     def __init__(self, thread: Thread, scenario: Scenario) -> None:
         half = scenario.mixed_precision
         linears = itertools.count()
-        width = NUMERIC_COLUMNS + PRETRAINED_WIDTH + CATEGORICAL_COLUMNS * EMBEDDING_WIDTH
+        width = scenario.numeric_columns + PRETRAINED_WIDTH + CATEGORICAL_COLUMNS * EMBEDDING_WIDTH
         items = scenario.pretrained_items
         self.embeddings = Embeddings(thread, CATEGORICAL_COLUMNS, EMBEDDING_WIDTH, items)
         self.layers: list[Layer] = [self.embeddings]
@@ -99,14 +107,20 @@ class Job:
             self.pool = WorkerPool(self.machine, self.scenario, self.main.now_ns)
             frame.line = 96
             last = self.scenario.first_step + self.scenario.steps
-            for number in range(last):
-                if number == self.scenario.first_step:
-                    self._start_recording()
-                self._step(number)
+            for first in range(0, last, self.scenario.steps_per_epoch):
+                self._train_epoch(range(first, min(first + self.scenario.steps_per_epoch, last)))
             self.main.wait("cudaDeviceSynchronize", 165)
             self.run.record_to_ns = self.main.now_ns
         self.pool.close(self.main.now_ns)
         self.run.leaked = self.kept
+
+    def _train_epoch(self, steps: range) -> None:
+        """One pass over the sub-dataset in memory."""
+        with self.main.frame(_TRAIN, 42, "train_epoch", 44):
+            for number in steps:
+                if number == self.scenario.first_step:
+                    self._start_recording()
+                self._step(number, begins=number == steps.start)
 
     def _start_recording(self) -> None:
         self.main.wait("cudaDeviceSynchronize", 165)
@@ -114,10 +128,12 @@ class Job:
         self.run.record_from_ns = self.main.now_ns
         self.main.work(40_000)
 
-    def _step(self, number: int) -> None:
+    def _step(self, number: int, *, begins: bool) -> None:
         self.machine.step = number
         with self.main.annotation(f"ProfilerStep#{number}") as step:
             with self.machine.in_phase("data loading", self.main):
+                if begins:
+                    self.pool.begin_epoch(self.main)
                 read = number % self.scenario.steps_per_sub_dataset == 0
                 self.pool.next_batch(self.main, read=read)
             drop_all(self.main, self.batch)
@@ -153,17 +169,23 @@ class Job:
 
     def _to_device(self) -> None:
         rows = self.scenario.rows_per_batch
-        shapes = (((rows, NUMERIC_COLUMNS), 4), ((rows, CATEGORICAL_COLUMNS), 8), ((rows,), 4))
+        shapes = (
+            ((rows, self.scenario.numeric_columns), 4),
+            ((rows, CATEGORICAL_COLUMNS), 8),
+            ((rows,), 4),
+        )
+        no = scalar(value=False)
         with self.main.frame(_TRAIN, 19, "to_device", 22):
             for shape, width in shapes:
-                dims = [list(shape)]
+                given = Tensor(0, shape, width).given  # on the host
+                where = [given, scalar(type_code(width)), scalar(0), ABSENT, ABSENT, no]
                 with (
                     self.main.builtin("<built-in method to of Tensor object>"),
-                    self.main.operator("aten::to", dims),
-                    self.main.operator("aten::_to_copy", dims),
+                    self.main.operator("aten::to", [*where, no, ABSENT]),
+                    self.main.operator("aten::_to_copy", [*where, ABSENT]),
                 ):
                     tensor = empty(self.main, shape, width)
-                    with self.main.operator("aten::copy_", [*dims, *dims]):
+                    with self.main.operator("aten::copy_", [tensor.given, given, no]):
                         size_bytes = tensor.elements * width
                         self.main.copy("Memcpy HtoD (Pageable -> Device)", size_bytes)
                 self.batch.append(tensor)
@@ -185,9 +207,9 @@ class Job:
             main.frame("torch/nn/modules/loss.py", 818, "forward"),
         ):
             sequence = main.machine.next_id("sequence")
-            dims = [logits.dims, logits.dims]
+            inputs = [logits.given, array(logits.shape), ABSENT, ABSENT, scalar(1)]
             with main.operator(
-                "aten::binary_cross_entropy_with_logits", dims, sequence=sequence, fwd_thread=0
+                "aten::binary_cross_entropy_with_logits", inputs, sequence=sequence, fwd_thread=0
             ) as call:
                 rows = empty(main, logits.shape)
                 functor = "binary_cross_entropy_with_logits_kernel(at::TensorIteratorBase&)"
@@ -205,7 +227,7 @@ class Job:
         if self.scenario.mixed_precision:
             with (
                 main.frame("torch/amp/grad_scaler.py", 177, "scale"),
-                main.operator("aten::mul", [[], []]),
+                main.operator("aten::mul", [array(()), array(())]),
             ):
                 functor = kernels.MULTIPLY
                 main.launch(kernels.elementwise(device, functor, 1, 2))
@@ -233,7 +255,7 @@ class Job:
             worker.operator(
                 f"autograd::engine::evaluate_function: {node}", sequence=sequence, fwd_thread=1
             ),
-            worker.operator(node, [[]], sequence=sequence, fwd_thread=1) as call,
+            worker.operator(node, [array(())], sequence=sequence, fwd_thread=1) as call,
         ):
             self.machine.flows.append(Flow(self.machine.next_id("flow"), forward, call))
             grad = empty(worker, logits.shape)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from maiprof_nb.collection.simulation import kernels
+from maiprof_nb.collection.simulation.inputs import ABSENT, Input, array, listed, scalar
 from maiprof_nb.collection.simulation.layers import Parameter
 from maiprof_nb.collection.simulation.machine import COMPUTE_STREAM, Thread
 from maiprof_nb.collection.simulation.tensors import drop_all, empty
@@ -43,7 +44,28 @@ _FOREACH = (
     ("aten::_foreach_add_", "BinaryOpScalarFunctor<float, 1, 1, 0>", 2),
     ("aten::_foreach_addcdiv_", "PointwiseOpScalarListFunctor<float, 3, 3, 0>", 4),
 )
+# operands of the parameter's size, and whether a number follows
+_OPERANDS: dict[str, tuple[int, bool]] = {
+    "mul": (1, True),
+    "lerp": (2, True),
+    "addcmul": (3, True),
+    "sqrt": (1, False),
+    "div": (1, True),
+    "add": (1, True),
+    "addcdiv": (3, True),
+}
+_LIKE = (ABSENT, ABSENT, ABSENT, ABSENT, scalar(1))
+_SCALE = (
+    array(()), array((), "int"), array(()), scalar(2.0), scalar(0.5), scalar(2000),
+)  # fmt: skip
 _TEMPORARY = ("aten::sqrt", "aten::div", "aten::_foreach_sqrt")
+
+
+def _arguments(name: str, operand: Input, number: Input) -> list[Input]:
+    """What an operator of the optimizer is given."""
+    kind = name.removeprefix("aten::").removeprefix("_foreach_").rstrip("_")
+    operands, numbered = _OPERANDS[kind]
+    return [operand] * operands + [number] * numbered
 
 
 def zero_grad(thread: Thread, parameters: list[Parameter]) -> None:
@@ -85,19 +107,18 @@ def _make_moments(thread: Thread, parameters: list[Parameter]) -> None:
         if parameter.moments:
             continue
         for _ in range(2):
-            with thread.operator("aten::zeros_like", [parameter.value.dims]):
+            with thread.operator("aten::zeros_like", [parameter.value.given, *_LIKE]):
                 parameter.moments.append(empty(thread, parameter.value.shape))
                 thread.fill(parameter.elements * 4)
 
 
 def _one(thread: Thread, parameter: Parameter) -> None:
-    dims = parameter.value.dims
-    with thread.operator("aten::add_", [[], [], []]):
+    with thread.operator("aten::add_", [array(()), array((), "long int"), scalar(1)]):
         thread.work(700)  # the step counter lives on the host
     temporaries = []
     for name, functor, passes in _SINGLE:
         thread.work(_PYTHON_NS)
-        with thread.operator(name, [dims, dims] if passes > 2 else [dims, []]):
+        with thread.operator(name, _arguments(name, parameter.value.given, array((), "double"))):
             if name in _TEMPORARY:
                 temporaries.append(empty(thread, parameter.value.shape))
             thread.launch(
@@ -108,12 +129,14 @@ def _one(thread: Thread, parameter: Parameter) -> None:
 
 def _all_at_once(thread: Thread, parameters: list[Parameter]) -> None:
     elements = sum(parameter.elements for parameter in parameters)
-    with thread.operator("aten::_foreach_add_", [[]]):
+    counters = [array(()) for _ in parameters]
+    values = listed([parameter.value.given for parameter in parameters])
+    with thread.operator("aten::_foreach_add_", [listed(counters), scalar(1)]):
         thread.work(1_100 * len(parameters))  # the step counters live on the host
     temporaries = []
     for name, functor, passes in _FOREACH:
         thread.work(_PYTHON_NS + 400 * len(parameters))
-        with thread.operator(name, [[]]):
+        with thread.operator(name, _arguments(name, values, scalar(0.9))):
             if name in _TEMPORARY:
                 temporaries += [empty(thread, parameter.value.shape) for parameter in parameters]
             thread.launch(kernels.multi_tensor(thread.machine.device, functor, elements, passes))
@@ -122,7 +145,10 @@ def _all_at_once(thread: Thread, parameters: list[Parameter]) -> None:
 
 def item(thread: Thread) -> None:
     """``tensor.item()``: a copy to the host that everything before it must finish for."""
-    with thread.operator("aten::item", [[]]), thread.operator("aten::_local_scalar_dense", [[]]):
+    with (
+        thread.operator("aten::item", [array(())]),
+        thread.operator("aten::_local_scalar_dense", [array(())]),
+    ):
         thread.copy("Memcpy DtoH (Device -> Pinned)", 4, COMPUTE_STREAM)
 
 
@@ -132,7 +158,8 @@ def unscale(thread: Thread, parameters: list[Parameter]) -> None:
     with thread.frame("torch/amp/grad_scaler.py", 281, "_unscale_grads_"):
         thread.work(900 * len(parameters))
         name = "aten::_amp_foreach_non_finite_check_and_unscale_"
-        with thread.operator(name, [[]]):
+        grads = listed([parameter.value.given for parameter in parameters])
+        with thread.operator(name, [grads, array(()), array(())]):
             functor = "UnaryOpFunctor<float, 1, 1, 0>"
             thread.launch(kernels.multi_tensor(thread.machine.device, functor, elements, 2))
     with thread.frame("torch/amp/grad_scaler.py", 340, "_maybe_opt_step"):
@@ -143,7 +170,7 @@ def update_scale(thread: Thread) -> None:
     """The gradient scaler's own step."""
     with (
         thread.frame("torch/amp/grad_scaler.py", 484, "update"),
-        thread.operator("aten::_amp_update_scale_", [[], [], []]),
+        thread.operator("aten::_amp_update_scale_", _SCALE),
     ):
         functor = "amp_update_scale_cuda_kernel(float*, int*, float const*, double, double, int)"
         thread.launch(kernels.elementwise(thread.machine.device, functor, 1, 2))

@@ -6,8 +6,6 @@ from typing import Any
 
 import pandas as pd
 
-from maiprof_nb import units
-
 
 def worst_device(found: pd.DataFrame, column: str) -> pd.DataFrame:
     """Rows of the device with the largest sum of a column; costs of devices never add up."""
@@ -49,8 +47,3 @@ def event_rows(
         | {shown: None if pd.isna(row[column]) else row[column] for shown, column in more.items()}
         for row in found.head(count).to_dict("records")
     ]
-
-
-def times(number: int, thing: str) -> str:
-    """``1 compilation``, ``3 compilations``."""
-    return f"{units.count(number)} {thing}{'' if number == 1 else 's'}"

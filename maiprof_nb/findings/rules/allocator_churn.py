@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import pandas as pd
-
 from maiprof_nb import units
 from maiprof_nb.analysis.allocator_calls import driver_calls, segment_turnover
-from maiprof_nb.analysis.host_events import time_in_gaps
+from maiprof_nb.analysis.host_events import stalled_ns
 from maiprof_nb.analysis.steps import figure_window
-from maiprof_nb.errors import NotAnswerableError
+from maiprof_nb.findings._wording import times
 from maiprof_nb.findings.rule import Answer, Found, NotApplicable, Passed, Rule, severity_of
-from maiprof_nb.findings.rules._worst import event_rows, times
+from maiprof_nb.findings.rules._worst import event_rows
 from maiprof_nb.session import Session
 
 OFTEN_A_STEP = 1.0  # calls: a warm cache makes none, and each may wait for the device
@@ -34,7 +32,7 @@ def ask(session: Session) -> Answer:
         )
     said, evidence, cost, size, often = [], [], None, None, False
     if calls is not None and len(calls.rows):
-        cost = _idle_ns(session, calls.rows)
+        cost = stalled_ns(session, calls.rows)
         share = cost / max(figure_window(session).window.dur_ns, 1)
         often = calls.a_step >= OFTEN_A_STEP or share >= WORTH_SHARE
         said.append(
@@ -68,14 +66,6 @@ def ask(session: Session) -> Answer:
         size_bytes=size,
         evidence=evidence,
     )
-
-
-def _idle_ns(session: Session, rows: pd.DataFrame) -> int:
-    try:
-        found = time_in_gaps(session, rows)
-    except NotAnswerableError:
-        return int(rows["dur_ns"].sum())
-    return int(found["in_gaps_ns"].max()) if len(found) else 0
 
 
 RULE = Rule(

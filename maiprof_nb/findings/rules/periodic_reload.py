@@ -8,8 +8,9 @@ from maiprof_nb import units
 from maiprof_nb.analysis.gap_causes import gap_causes
 from maiprof_nb.analysis.recurring_gaps import recurring_input
 from maiprof_nb.analysis.steps import figure_window
+from maiprof_nb.findings._wording import every, times
 from maiprof_nb.findings.rule import Answer, Found, NotApplicable, Passed, Rule, severity_of
-from maiprof_nb.findings.rules._worst import gap_rows, times
+from maiprof_nb.findings.rules._worst import gap_rows
 from maiprof_nb.session import Session
 
 
@@ -39,13 +40,11 @@ def ask(session: Session) -> Answer:
         )
     row = regular.iloc[0]
     cost = int(row["excess_ns"])
-    epochs = "" if pd.isna(row["every_epochs"]) else f" ({times(row['every_epochs'], 'epoch')})"
     numbers = ", ".join(str(number) for number in row["long_steps"][:5])
     share = cost / max(figure_window(session).window.dur_ns, 1)
     return Found(
-        title=f"The GPU waits {units.duration(row['typical_ns'])} for input every "
-        f"{int(row['every_steps'])} steps{epochs}: steps {numbers}"
-        + ("" if len(row["long_steps"]) <= 5 else ", ..."),
+        title=f"The GPU waits {units.duration(row['typical_ns'])} for input "
+        f"{every(row)}: steps {numbers}" + ("" if len(row["long_steps"]) <= 5 else ", ..."),
         severity=severity_of(share),
         cost_ns=cost,
         evidence=_evidence(session, row),

@@ -11,13 +11,15 @@ from maiprof_nb.analysis._by_step import step_rows
 from maiprof_nb.analysis._intervals import union
 from maiprof_nb.analysis.host_events import host_events_named
 from maiprof_nb.analysis.steps import figure_window, steps
+from maiprof_nb.findings._wording import times
 from maiprof_nb.findings.rule import Answer, Found, NotApplicable, Passed, Rule, severity_of
-from maiprof_nb.findings.rules._worst import event_rows, times
+from maiprof_nb.findings.rules._worst import event_rows
 from maiprof_nb.session import Session
 
 # Compiling only: cache look-ups and compiled regions run in every call.
 _COMPILING = re.compile(
-    r"\(dynamo_timed\)$|torch/_dynamo/convert_frame\.py\(\d+\): _?compile"
+    r"^dynamo$|^entire_frame_compile$|\(dynamo_timed\)$"
+    r"|torch/_dynamo/convert_frame\.py\(\d+\): (?:__call__|_?compile)"
     r"|torch/_inductor/(?:compile_fx|codecache|async_compile)\.py\(\d+\): (?:compile|_compile|load)"
     r"|triton/compiler/compiler\.py\(\d+\): compile|triton/runtime/jit\.py\(\d+\): _do_compile"
 )

@@ -9,8 +9,8 @@ import pandas as pd
 from maiprof_nb import units
 from maiprof_nb.analysis.step_outliers import step_outliers
 from maiprof_nb.analysis.steps import figure_window
+from maiprof_nb.findings._wording import times
 from maiprof_nb.findings.rule import Answer, Found, Passed, Rule, severity_of
-from maiprof_nb.findings.rules._worst import times
 from maiprof_nb.session import Session
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from maiprof_nb import Session
 from tests.findings.asking import US, finding
-from tests.tiny_traces import Event, annotation, kernel, launch, python, session
+from tests.tiny_traces import Event, annotation, kernel, launch, python, session, step
 
 RULE = "garbage-collection"
 
@@ -49,6 +49,19 @@ def test_a_collection_while_the_device_works_passes() -> None:
 
 
 def test_without_recorded_collections_it_does_not_apply() -> None:
-    found = finding(gap_with(python("train.py(3): garbage_can", 1110, 50)), RULE)
+    merely_so_named = (
+        python("train.py(3): garbage_can", 1110, 50),
+        python("job/garbage_collection.py(3): report", 1111, 40),
+        python("gc/tables.py(3): collect", 1112, 30),
+    )
+    found = finding(gap_with(*merely_so_named), RULE)
     assert found.outcome == "not-applicable"
     assert "record_python_gc_info" in found.reason
+
+
+def test_without_a_device_the_loop_itself_stands_still() -> None:
+    both = [annotation("Python GC", 1100, 60, tid=tid) for tid in (500, 501)]
+    found = finding(session(step(1, 1000, 400), *both), RULE)
+    assert found.cost_ns == 60 * US  # at one time
+    assert found.share == pytest.approx(0.15)
+    assert "with the loop stopped" in found.title

@@ -39,6 +39,8 @@ def test_reload_of_the_sample() -> None:
     assert found.outcome == "found"
     assert found.evidence[0]["steps"] == reads
     assert found.evidence[0]["every_steps"] == reads[1] - reads[0] == 20
+    epochs = truth("before")["settings"]["epochs_per_sub_dataset"]
+    assert f"for input every {epochs} epochs (20 steps): steps 20, 40" in found.title
     # The gaps with the reads last longer than the others by the reads' own time.
     causes = truth("before")["gaps"]["by_cause"]
     each = causes["input/rows"]["ns"] / causes["input/rows"]["count"]

@@ -43,7 +43,7 @@ def test_every_fourth_step() -> None:
 
 def test_epochs_are_counted_where_iterators_were_recorded() -> None:
     # An iterator every 2 steps; the 3rd and 7th step are 4 apart, so 2 epochs.
-    assert "every 4 steps (2 epochs)" in finding(steps_of(waits(3, 7, 11), epoch=2), RULE).title
+    assert "every 2 epochs (4 steps)" in finding(steps_of(waits(3, 7, 11), epoch=2), RULE).title
 
 
 @pytest.mark.parametrize(
