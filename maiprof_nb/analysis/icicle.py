@@ -11,9 +11,10 @@ import numpy.typing as npt
 import pandas as pd
 
 from maiprof_nb.analysis._call_sites import is_user_code
-from maiprof_nb.analysis._host_calls import host_calls, lanes, sampled_recordings
+from maiprof_nb.analysis._host_calls import host_calls, sampled_recordings
+from maiprof_nb.analysis._innermost import innermost
 from maiprof_nb.analysis._intervals import Union, clip, overlap
-from maiprof_nb.analysis._nesting import depths, parents, sum_into_ancestors
+from maiprof_nb.analysis._nesting import depths, sum_into_ancestors
 from maiprof_nb.analysis._remember import remembered
 from maiprof_nb.analysis.python_in_gaps import all_idle
 from maiprof_nb.session import Session
@@ -187,15 +188,13 @@ def _sums(groups: Ints, values: Ints, count: int) -> Ints:
 @remembered
 def _tree(session: Session) -> _Tree:
     calls = host_calls(session)
-    lane = lanes(calls)
-    start = calls["ts_ns"].to_numpy(np.int64)
+    lane, start, parent = (calls[one].to_numpy(np.int64) for one in ("lane", "ts_ns", "parent"))
     end = start + calls["dur_ns"].to_numpy(np.int64)
-    parent = parents(lane, start, end)
     names, texts = pd.factorize(calls["name"])
     kinds, kind_texts = pd.factorize(calls["kind"])
     role = _roles(session, calls, lane)
     path, tree_parent, of = _paths(parent, names, kinds, role)
-    first, last, inner = _stretches(lane, start, end, parent)
+    pieces = innermost(session)
     roles, others = len(ROLES), of[len(ROLES) :]
     every_name: list[Any] = [*ROLES, *texts.tolist()]
     return _Tree(
@@ -204,9 +203,9 @@ def _tree(session: Session) -> _Tree:
         kind=np.concatenate((np.zeros(roles), kinds[others] + 1)).astype(np.int64),
         names=np.array(every_name, dtype=object),
         kinds=("threads", *kind_texts.tolist()),
-        stretch_start=first,
-        stretch_end=last,
-        stretch_path=path[inner],
+        stretch_start=pieces.start_ns,
+        stretch_end=pieces.end_ns,
+        stretch_path=path[pieces.call],
         call_start=start,
         call_end=end,
         call_path=path,
@@ -242,23 +241,3 @@ def _paths(parent: Ints, name: Ints, kind: Ints, role: Ints) -> tuple[Ints, Ints
         examples.append(here[example])
         made += len(example)
     return path, np.concatenate(callers), np.concatenate(examples)
-
-
-def _stretches(lane: Ints, start: Ints, end: Ints, parent: Ints) -> tuple[Ints, Ints, Ints]:
-    """Consecutive pieces of each thread's time with the innermost call of each."""
-    real = np.flatnonzero(end > start)  # a call without length is never innermost
-    count = len(real)
-    lane, start, end = lane[real], start[real], end[real]
-    times = np.concatenate((start, end))
-    lanes_ = np.concatenate((lane, lane))
-    # After its start a call is innermost; after its end its caller is, or nothing (-1).
-    inner = np.concatenate((real, parent[real]))
-    length = np.concatenate((end - start, end - start))
-    is_end = np.concatenate((np.zeros(count, dtype=bool), np.ones(count, dtype=bool)))
-    # At one moment: ends first, inner ones before outer ones; then starts, outer ones first.
-    # Of calls as long as one another the first is the outer one.
-    place = np.concatenate((np.arange(count), -np.arange(count)))
-    order = np.lexsort((place, np.where(is_end, length, -length), ~is_end, times, lanes_))
-    times, inner, lanes_ = times[order], inner[order], lanes_[order]
-    keep = (times[1:] > times[:-1]) & (inner[:-1] >= 0) & (lanes_[1:] == lanes_[:-1])
-    return times[:-1][keep], times[1:][keep], inner[:-1][keep]
