@@ -33,6 +33,8 @@ CAUSES = (
     "unrecorded",
 )
 MIXED_BELOW = 0.5
+WHOSE = (OF_CALL, OF_FORWARD, "launch")
+_OF_CALL, _OF_FORWARD, _OF_LAUNCH = range(len(WHOSE))
 _FRAMEWORK, _PYTHON, _LAUNCHED, _UNRECORDED = (
     CAUSES.index(cause) for cause in ("launch-bound", "Python", "already launched", "unrecorded")
 )
@@ -92,8 +94,9 @@ def gap_causes(session: Session) -> pd.DataFrame:
         ``dur_ns``), ``after_sync`` (the gap began while that thread waited for the device)
         ``line`` (the innermost Python function with most time in the gap, if stacks were
         recorded), ``user_line`` (the same of the user's own functions, with what they call in
-        libraries) and ``line_of`` (whose that line is: call, or forward where the thread ran the
-        backward pass and the line is that of the forward operator).
+        libraries) and ``line_of`` (whose that line is: call; forward where the thread ran the
+        backward pass and the line is that of the forward operator; launch where the host was in
+        nobody's line during the gap, and it is that of the launch which ends it).
 
     Raises
     ------
@@ -118,7 +121,7 @@ def gap_causes(session: Session) -> pd.DataFrame:
     parts = np.zeros((len(found), len(CAUSES)), dtype=np.int64)
     after_sync = np.zeros(len(found), dtype=bool)
     line = np.full(len(found), -1, dtype=np.int64)
-    user_line, of_forward = line.copy(), after_sync.copy()
+    user_line, line_of = line.copy(), line.copy()
     calls = _calls(session)
     users = users_around(calls)
     python = (calls["kind"] == "python").to_numpy()
@@ -133,13 +136,18 @@ def gap_causes(session: Session) -> pd.DataFrame:
         np.add.at(parts, (mine[gap], cause[call]), spent)
         after_sync[mine] = _began_waiting(calls[calls["lane"] == lane], start[mine])
         line[mine] = _most(gap, name[function[call]], spent, len(mine))
-        told = 2 * name[users.row[call]] + users.of_forward[call]  # the last name is of no call
-        best = _most(gap, np.where(users.row[call] >= 0, told, -1), spent, len(mine))
-        user_line[mine], of_forward[mine] = np.where(best >= 0, best // 2, -1), best % 2 == 1
+        whose = np.where(users.of_forward, _OF_FORWARD, _OF_CALL)[call]
+        told = np.where(users.row[call] >= 0, len(WHOSE) * name[users.row[call]] + whose, -1)
+        best = _most(gap, told, spent, len(mine))
+        user_line[mine], line_of[mine] = best // len(WHOSE), best % len(WHOSE)
     queued = (work["launched_ns"].fillna(np.iinfo(np.int64).max) <= start).to_numpy(bool)
     parts[queued] = 0
     parts[queued, _LAUNCHED] = end[queued] - start[queued]
-    line[queued], after_sync[queued] = -1, False
+    line[queued], user_line[queued], after_sync[queued] = -1, -1, False
+    by_launch = np.append(users.row, -1)[_row_of_launch(found, work["event"], calls)]
+    user_line, line_of = np.where(
+        user_line >= 0, (user_line, line_of), (name[by_launch], np.full_like(line, _OF_LAUNCH))
+    )
     parts[:, _UNRECORDED] = found["dur_ns"].to_numpy(np.int64) - parts[:, :_UNRECORDED].sum(axis=1)
     parts[after_sync, _SYNCHRONISATION] += parts[after_sync, _FRAMEWORK]
     parts[after_sync, _FRAMEWORK] = 0
@@ -147,7 +155,6 @@ def gap_causes(session: Session) -> pd.DataFrame:
     share = parts[np.arange(len(parts)), largest] / np.maximum(end - start, 1)
     titles = np.array(CAUSES, dtype=object)[largest]
     texts = np.array([*names.categories, None], dtype=object)
-    whose = np.array([OF_CALL, OF_FORWARD, None], dtype=object)
     columns = {
         f"{cause.replace(' ', '_').replace('-', '_')}_ns": parts[:, i]
         for i, cause in enumerate(CAUSES)
@@ -159,7 +166,7 @@ def gap_causes(session: Session) -> pd.DataFrame:
         after_sync=after_sync,
         line=texts[line],
         user_line=texts[user_line],
-        line_of=whose[np.where(user_line < 0, 2, of_forward)],
+        line_of=np.array([*WHOSE, None], dtype=object)[np.where(user_line < 0, -1, line_of)],
     )
 
 
@@ -213,11 +220,11 @@ def idle_by_cause(session: Session) -> pd.DataFrame:
 
 
 def _launching_threads(session: Session, found: pd.DataFrame) -> pd.DataFrame:
-    """Who launched the work which ends each gap, and when that launch call was over."""
+    """The launch of the work which ends each gap: its event, its thread, and when it was over."""
     work = session.table("kernels")[["recording", "device", "ts_ns", "correlation"]]
     launches = session.table("launches")
     launches = launches.assign(launched_ns=launches["ts_ns"] + launches["dur_ns"])
-    launches = launches[["recording", "correlation", "pid", "tid", "launched_ns"]]
+    launches = launches[["recording", "event", "correlation", "pid", "tid", "launched_ns"]]
     launches = launches[launches["correlation"].notna()].drop_duplicates(
         ["recording", "correlation"]
     )
@@ -227,7 +234,7 @@ def _launching_threads(session: Session, found: pd.DataFrame) -> pd.DataFrame:
     first = work.drop_duplicates(["recording", "device", "ts_ns"])
     tied = ends.merge(first, on=["recording", "device", "ts_ns"], how="left")
     tied = tied.merge(launches, on=["recording", "correlation"], how="left")
-    return tied.set_index("row")[["pid", "tid", "launched_ns"]].reindex(found.index)
+    return tied.set_index("row")[["event", "pid", "tid", "launched_ns"]].reindex(found.index)
 
 
 def _calls(session: Session) -> pd.DataFrame:
@@ -256,6 +263,14 @@ def _lane_of_each(found: pd.DataFrame, calls: pd.DataFrame) -> Ints:
     known = calls[[*thread, "lane"]].drop_duplicates("lane").astype(text)
     tied = found[thread].astype(text).merge(known, on=thread, how="left")
     return tied["lane"].fillna(-1).to_numpy(np.int64)
+
+
+def _row_of_launch(found: pd.DataFrame, event: pd.Series, calls: pd.DataFrame) -> Ints:
+    """Row in `calls` of the launch of the work which ends each gap, or -1."""
+    launches = calls.loc[calls["kind"] == "launch", ["recording", "event"]]
+    keys = found[["recording"]].assign(event=event.to_numpy())
+    tied = keys.merge(launches.assign(row=launches.index), on=["recording", "event"], how="left")
+    return tied["row"].fillna(-1).to_numpy(np.int64)
 
 
 def _began_waiting(rows: pd.DataFrame, start: Ints) -> Bools:
