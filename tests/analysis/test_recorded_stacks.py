@@ -131,7 +131,7 @@ def test_a_real_old_trace_leads_down_to_the_users_lines(corpus: Path) -> None:
     assert set(of_forward["user_line"]) == {
         "resnet50_profiler_api.py(46): <module>", "resnet50_profiler_api.py(47): <module>",
     }  # fmt: skip
-    nodes = icicle(session).nodes
+    nodes = icicle(session, min_share=0).nodes
     users = nodes[nodes["name"] == "resnet50_profiler_api.py(42): <module>"]
     assert users["own"].all()
     operators = session.table("operators")
