@@ -113,7 +113,8 @@ def _recorded(session: Session) -> list[pd.DataFrame]:
 
 def _of_kind(part: pd.DataFrame, kind: str, kinds: list[str]) -> pd.DataFrame:
     codes = np.full(len(part), kinds.index(kind))
-    unnumbered = pd.array([pd.NA] * len(part), dtype="Int64")
+    nothing = np.zeros(len(part), dtype=np.int64)
+    unnumbered = pd.arrays.IntegerArray(nothing, np.ones(len(part), dtype=bool))
     return part[_COLUMNS].assign(
         kind=pd.Categorical.from_codes(codes, categories=kinds),
         sequence=part.get("sequence", unnumbered),
