@@ -155,10 +155,7 @@ def gap_causes(session: Session) -> pd.DataFrame:
     share = parts[np.arange(len(parts)), largest] / np.maximum(end - start, 1)
     titles = np.array(CAUSES, dtype=object)[largest]
     texts = np.array([*names.categories, None], dtype=object)
-    columns = {
-        f"{cause.replace(' ', '_').replace('-', '_')}_ns": parts[:, i]
-        for i, cause in enumerate(CAUSES)
-    }
+    columns = {cause_column(cause): parts[:, i] for i, cause in enumerate(CAUSES)}
     return found.assign(
         cause=np.where(share < MIXED_BELOW, "mixed", titles),
         share=share,
@@ -168,6 +165,11 @@ def gap_causes(session: Session) -> pd.DataFrame:
         user_line=texts[user_line],
         line_of=np.array([*WHOSE, None], dtype=object)[np.where(user_line < 0, -1, line_of)],
     )
+
+
+def cause_column(cause: str) -> str:
+    """The column of `gap_causes` with the time spent so."""
+    return f"{cause.replace(' ', '_').replace('-', '_')}_ns"
 
 
 def idle_by_cause(session: Session) -> pd.DataFrame:
@@ -190,7 +192,7 @@ def idle_by_cause(session: Session) -> pd.DataFrame:
     for (recording, device), mine in found.groupby(["recording", "device"], dropna=False):
         total = int(mine["dur_ns"].sum())
         for cause in CAUSES:
-            spent = int(mine[f"{cause.replace(' ', '_').replace('-', '_')}_ns"].sum())
+            spent = int(mine[cause_column(cause)].sum())
             named = mine[mine["cause"] == cause]
             if spent or len(named):
                 rows.append(

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 import maiprof_nb
+from maiprof_nb import units
 from maiprof_nb.analysis.phase_steps import phase_steps
 from maiprof_nb.session import Session
 from maiprof_nb.timebase import TimeWindow
@@ -21,6 +22,7 @@ from maiprof_widgets import (
     Selection,
 )
 from maiprof_widgets.figures.phase_steps import binned
+from tests import tiny_traces as tiny
 
 SECOND = 1_000_000_000
 
@@ -48,6 +50,32 @@ def test_a_row_of_the_gaps_leads_there_and_stays(before: Session) -> None:
     assert link.window.start_ns < longest["ts_ns"]
     assert link.window.end_ns > longest["ts_ns"] + longest["dur_ns"]
     assert len(view.rows) > 1
+    assert link.moment_ns == longest["ts_ns"]
+    said = view.chosen.value
+    assert "Your line, with most time in the gap" in said
+    assert "recommender/table.py(31): read_sub_dataset" in said
+    assert f"{longest['pid']} / {longest['tid']}" in said
+    assert f"input {units.duration(longest['input_ns'])}" in said
+
+
+def test_a_gap_without_line_of_its_own_says_who_launched_what_ends_it() -> None:
+    """Nothing is recorded between the kernels but the launch; names from files are escaped."""
+    job = tiny.session(
+        tiny.python("<b>.py(1): late", 1190, 10),
+        tiny.launch(1, 1000),
+        tiny.kernel(1010, 10, correlation=1),
+        tiny.launch(2, 1191),
+        tiny.kernel(1300, 10, correlation=2),
+        tiny.python("a<b>.py(2): other", 1400, 10),
+        tiny.launch(3, 1401),
+        tiny.kernel(1405, 10, correlation=3),
+        tiny.launch(4, 1402),
+        tiny.kernel(1450, 10, correlation=4),
+    )
+    view = GapsView(job, LinkState())
+    assert view.status.value == ""
+    view.table.selected_rows = [int((view.rows["line_of"] == "launch").argmax())]
+    assert "the launch that ends it came from: <code>a&lt;b&gt;.py(2): other" in view.chosen.value
 
 
 def test_gaps_follow_the_window(before: Session) -> None:

@@ -130,8 +130,8 @@ export function matching(nodes, text) {
 
 /** The function of a frame `file.py(12): function`, else the name itself. */
 export function shortName(node) {
-  if (node.kind !== "python") return node.name;
+  if (node.kind !== "python" && node.kind !== "forward") return node.name;
   const frame = node.name.match(/^(.*?)\((\d+)\): (.*)$/);
-  if (!frame) return node.name;
-  return `${frame[3]}  ${frame[1].split("/").pop()}:${frame[2]}`;
+  const short = frame ? `${frame[3]}  ${frame[1].split("/").pop()}:${frame[2]}` : node.name;
+  return node.kind === "forward" ? `backward of ${short}` : short;
 }

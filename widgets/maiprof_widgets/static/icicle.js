@@ -11,8 +11,11 @@ const KINDS = [
   ["operator", "operators", 0],
   ["range", "named ranges", 2],
   ["launch", "runtime calls", 3],
-  ["forward", "backward of this line", 4],
+  ["forward", "the backward pass of a line of yours", 5],
+  ["small", "small ones, together", null],
 ];
+
+const kindOf = (node) => (node.own && node.kind === "python" ? "own" : node.kind);
 
 function render({ model, el }) {
   const root = element("div", "maiprof mp-icicle");
@@ -139,7 +142,7 @@ function render({ model, el }) {
 
   function colourOf(node) {
     if (node.kind === "threads" || node.kind === "small") return theme.rest;
-    const kind = node.own ? "own" : node.kind;
+    const kind = kindOf(node);
     const tone = KINDS.find(([name]) => name === kind)?.[2] ?? 7;
     return theme.tones[tone];
   }
@@ -352,11 +355,11 @@ function render({ model, el }) {
   }
 
   function showLegend() {
-    const kinds = new Set(nodes.map((node) => (node.own ? "own" : node.kind)));
+    const kinds = new Set(nodes.map(kindOf));
     legend.replaceChildren(...KINDS.filter(([kind]) => kinds.has(kind)).map(([, text, tone]) => {
       const item = element("span", "mp-key");
       const chip = element("i", "mp-chip");
-      chip.style.background = `rgb(${theme.tones[tone].join(",")})`;
+      chip.style.background = `rgb(${(tone === null ? theme.rest : theme.tones[tone]).join(",")})`;
       item.append(chip, element("span", "mp-key-text", text));
       return item;
     }), element("span", "mp-dim", "Click: look into. Escape or Back: out again. Arrows: walk."));
