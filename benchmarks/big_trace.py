@@ -11,7 +11,15 @@ import sys
 from pathlib import Path
 from typing import Any
 
-_IDS = ("correlation", "External id", "external id", "Python id", "Python parent id", "Ev Idx")
+_IDS = (
+    "correlation",
+    "External id",
+    "external id",
+    "Python id",
+    "Python parent id",
+    "Ev Idx",
+    "Sequence number",
+)
 _ID_STEP = 10_000_000
 
 

@@ -2,83 +2,91 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from maiprof_nb.analysis._call_sites import innermost_line, is_user_code, nearest
+from maiprof_nb.analysis._call_sites import is_user_code
+from maiprof_nb.analysis._forward_links import across, comes_from_forward
+from maiprof_nb.analysis._host_calls import every_call
+from maiprof_nb.analysis._nesting import nearest_code
+from maiprof_nb.analysis._remember import remembered
+from maiprof_nb.session import Session
 
-USER_LINE, MODULE = "user_line", "module"
-_KEYS = ["recording", "event"]
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+USER_LINE, MODULE, LINE_OF = "user_line", "module", "line_of"
+OF_CALL, OF_FORWARD = "call", "forward"
 _MODULE_PREFIX = "nn.Module: "
 
 
-def user_line_of(calls: pd.DataFrame, operators: pd.DataFrame) -> pd.DataFrame:
-    """The innermost function of the user's own code around each call that has one.
+class Around(NamedTuple):
+    """The innermost wanted call around each call.
 
-    Parameters
+    Attributes
     ----------
-    calls : DataFrame
-        Calls with Python functions among them, with ``parent``.
-    operators : DataFrame
-        The table, for the stacks that old traces keep in it.
+    row : ndarray of int64
+        Its row, or -1.
+    of_forward : ndarray of bool
+        Found round the forward operator that made the backward function the call lies in.
+    """
+
+    row: Ints
+    of_forward: Bools
+
+
+@remembered
+def user_line_of(session: Session) -> pd.DataFrame:
+    """The innermost function of the user's own code around each call that has one.
 
     Returns
     -------
     DataFrame
-        ``recording``, ``event``, ``user_line``; only calls that have a line.
+        ``recording``, ``event``, ``user_line`` and ``line_of`` (call, forward: the line is that
+        of the forward operator which made this part of the backward pass); only calls that
+        have a line.
     """
-    users = (calls["kind"] == "python").to_numpy() & is_user_code(calls["name"])
-    by_frames = _names_around(calls, users)
-    if operators["call_stack"].isna().all():
-        return _known(calls, USER_LINE, by_frames)
-    stacks = operators[[*_KEYS, "call_stack"]]
-    found = calls[_KEYS].merge(stacks, on=_KEYS, how="left")["call_stack"].cat
-    codes, lines = _lines(found.categories, found.codes.to_numpy(np.int64))
-    own = np.where(codes >= 0, np.arange(len(calls)), -1)
-    source = nearest(own, calls["parent"].to_numpy(np.int64))
-    by_stack = pd.Categorical.from_codes(
-        np.where(source >= 0, codes[source], -1), categories=lines
-    ).astype("str")
-    texts = pd.Series(by_frames.astype("object")).where(by_frames.notna(), pd.Series(by_stack))
-    return _known(calls, USER_LINE, pd.Categorical(texts))
+    calls = every_call(session)
+    return _known(calls, USER_LINE, calls["name"].cat.categories, users_around(calls))
 
 
-def module_of(calls: pd.DataFrame) -> pd.DataFrame:
-    """The innermost ``nn.Module`` around each call that has one: ``module`` as recorded."""
+@remembered
+def module_of(session: Session) -> pd.DataFrame:
+    """The innermost ``nn.Module`` around each call that has one, named as recorded."""
+    calls = every_call(session)
     names = calls["name"].cat
-    is_module = np.array([text.startswith(_MODULE_PREFIX) for text in names.categories] + [False])
-    inside = (calls["kind"] == "python").to_numpy() & is_module[names.codes.to_numpy()]
-    found = _names_around(calls, inside)
-    plain = found.rename_categories(
-        [text.removeprefix(_MODULE_PREFIX) for text in found.categories]
+    is_module = [text.startswith(_MODULE_PREFIX) for text in names.categories]
+    inside = np.array([*is_module, False], dtype=bool)[names.codes.to_numpy()]
+    plain = names.categories.str.removeprefix(_MODULE_PREFIX)
+    return _known(calls, MODULE, plain, around(calls, inside & _is_python(calls)))
+
+
+def users_around(calls: pd.DataFrame) -> Around:
+    """The innermost Python function of the user's own around each of `every_call`, or itself."""
+    return around(calls, _is_python(calls) & is_user_code(calls["name"]))
+
+
+def around(calls: pd.DataFrame, wanted: Bools) -> Around:
+    """The innermost wanted call around each of `every_call`, or itself."""
+    own = np.where(wanted, np.arange(len(calls)), -1)
+    parent, forward = (calls[one].to_numpy(np.int64) for one in ("parent", "forward"))
+    row = nearest_code(own, across(parent, forward))
+    return Around(row, comes_from_forward(own, parent, forward))
+
+
+def _is_python(calls: pd.DataFrame) -> Bools:
+    return (calls["kind"] == "python").to_numpy()
+
+
+def _known(calls: pd.DataFrame, column: str, texts: pd.Index, found: Around) -> pd.DataFrame:
+    known = (found.row >= 0) & (calls["event"] >= 0).to_numpy()
+    codes = calls["name"].cat.codes.to_numpy(np.int64)[found.row[known]]
+    numbers, names = pd.factorize(texts)
+    value = pd.Categorical.from_codes(numbers[codes], categories=names).remove_unused_categories()
+    of = pd.Categorical.from_codes(
+        found.of_forward[known].astype(np.int64), categories=[OF_CALL, OF_FORWARD]
     )
-    return _known(calls, MODULE, plain)
-
-
-def _names_around(calls: pd.DataFrame, wanted: npt.NDArray[np.bool_]) -> pd.Categorical:
-    """Name of the innermost wanted call around each, the call itself included."""
-    row = np.where(wanted, np.arange(len(calls)), -1)
-    source = nearest(row, calls["parent"].to_numpy(np.int64))
-    codes = calls["name"].cat.codes.to_numpy(np.int64)
-    if not len(calls):
-        return pd.Categorical(pd.Series([], dtype="str"))
-    around = pd.Categorical.from_codes(
-        np.where(source >= 0, codes[source], -1), categories=calls["name"].cat.categories
-    )
-    return around.remove_unused_categories()
-
-
-def _lines(
-    stacks: pd.Index, codes: npt.NDArray[np.int64]
-) -> tuple[npt.NDArray[np.int64], pd.Index]:
-    """Stacks, each looked at once -> codes of their lines, and the lines."""
-    line_codes, lines = pd.factorize(
-        pd.Series([innermost_line(one) for one in stacks], dtype="str")
-    )
-    return np.append(line_codes, -1)[codes].astype(np.int64), pd.Index(lines)
-
-
-def _known(calls: pd.DataFrame, column: str, values: pd.Categorical) -> pd.DataFrame:
-    known = values.notna()
-    return calls.loc[known, _KEYS].assign(**{column: values[known]})
+    return calls.loc[known, ["recording", "event"]].assign(**{column: value, LINE_OF: of})

@@ -9,6 +9,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from maiprof_nb.analysis._intervals import Union, intersect, minus, overlap, union
+from maiprof_nb.analysis._remember import remembered
 from maiprof_nb.analysis._schedule_host import HostPoints
 from maiprof_nb.analysis.phases import PHASES, phase_calls
 from maiprof_nb.session import Session
@@ -39,9 +40,8 @@ def host_pieces(
     """
     calls = phase_calls(session)
     calls = calls[calls["recording"] == recording]
-    key = calls["pid"].astype("str") + "/" + calls["tid"].astype("str")
     names = threads["pid"].astype("str") + "/" + threads["tid"].astype("str")
-    of_loop = calls[key.isin(names).to_numpy()]
+    of_loop = calls[np.isin(_threads(calls), names.tolist())]
     loading = loading_of(session, recording, names.iloc[points.main])
     busy = parallel_part(session, recording, loading)
     optimizer = minus(_union(of_loop[of_loop["phase"] == PHASES.index("optimizer")]), loading)
@@ -61,8 +61,7 @@ def loading_of(session: Session, recording: int, thread: str) -> Union:
     calls = calls[
         (calls["recording"] == recording) & (calls["phase"] == PHASES.index("data loading"))
     ]
-    mine = calls["pid"].astype("str") + "/" + calls["tid"].astype("str") == thread
-    return _union(calls[mine.to_numpy()])
+    return _union(calls[_threads(calls) == thread])
 
 
 def parallel_part(session: Session, recording: int, loading: Union) -> Union:
@@ -81,23 +80,42 @@ def parallel_part(session: Session, recording: int, loading: Union) -> Union:
 
 def worker_busy(session: Session, recording: int, loading: Union) -> dict[str, Union]:
     """Threads that only run Python and work during loading, each with when it worked."""
-    python = session.table("python_calls")
-    python = python[python["recording"] == recording]
-    if python.empty or len(loading.start_ns) == 0:
+    if len(loading.start_ns) == 0:
         return {}
-    working: set[str] = set()
-    for table in ("operators", "launches", "steps"):
-        rows = session.table(table)
-        rows = rows[rows["recording"] == recording][["pid", "tid"]].drop_duplicates()
-        working |= set(rows["pid"].astype("str") + "/" + rows["tid"].astype("str"))
-    thread = python["pid"].astype("str") + "/" + python["tid"].astype("str")
-    real = ~thread.isin(working) & ~python["name"].astype("str").str.contains(_NOT_WORK)
-    found = {}
-    for name, rows in python[real.to_numpy()].groupby(thread[real]):
-        busy = intersect(_union(rows), loading)
-        if busy.length_ns:
-            found[str(name)] = busy
+    workers = _workers(session).get(recording, {})
+    found = {thread: intersect(busy, loading) for thread, busy in workers.items()}
+    return {thread: busy for thread, busy in found.items() if busy.length_ns}
+
+
+@remembered
+def _workers(session: Session) -> dict[int, dict[str, Union]]:
+    """Threads (``pid/tid``) of each recording that only run Python, each with when it works."""
+    thread = ["recording", "pid", "tid"]
+    framework = [
+        session.table(table)[thread].drop_duplicates().astype({"pid": "str", "tid": "str"})
+        for table in ("operators", "launches", "steps")
+    ]
+    busy = pd.concat(framework).drop_duplicates()
+    python = session.table("python_calls")
+    lanes = python[thread].drop_duplicates().astype({"pid": "str", "tid": "str"})
+    idle = lanes.merge(busy, on=thread, how="left", indicator=True)["_merge"] == "left_only"
+    alone = lanes.index[idle.to_numpy()]
+    number = python.groupby(thread, observed=True, dropna=False).ngroup()
+    waits = [bool(_NOT_WORK.search(text)) for text in python["name"].cat.categories]
+    works = ~np.array([*waits, False], dtype=bool)[python["name"].cat.codes.to_numpy()]
+    python = python[works & number.isin(number[alone]).to_numpy()]
+    found: dict[int, dict[str, Union]] = {}
+    for (recording, pid, tid), rows in python.groupby(thread, observed=True):
+        found.setdefault(int(recording), {})[f"{pid}/{tid}"] = _union(rows)
     return found
+
+
+def _threads(calls: pd.DataFrame) -> npt.NDArray[np.object_]:
+    """``pid/tid`` of each call."""
+    number = calls.groupby(["pid", "tid"], observed=True, dropna=False, sort=False).ngroup()
+    first = calls.loc[~number.duplicated(), ["pid", "tid"]].astype("str")
+    names = (first["pid"] + "/" + first["tid"]).to_numpy(object)
+    return names[number.to_numpy()] if len(calls) else names
 
 
 def _union(calls: pd.DataFrame) -> Union:

@@ -94,22 +94,32 @@ def _last_reaching(values: Ints, thresholds: Ints) -> Ints:
 
 
 def nearest_code(own: Ints, parent: Ints) -> Ints:
-    """Each interval's own code, or that of the nearest one around it that has one, or -1."""
+    """Each interval's own code, or that of the nearest one around it that has one, or -1.
+
+    Every pass doubles how far up each one looks, so that deep stacks cost few passes.
+    """
     found, ancestor = own.copy(), parent.copy()
-    while (open_ := (found < 0) & (ancestor >= 0)).any():
-        found[open_] = own[ancestor[open_]]
-        ancestor[open_] = parent[ancestor[open_]]
+    while len(open_ := np.flatnonzero((found < 0) & (ancestor >= 0))):
+        at = ancestor[open_]
+        found[open_], ancestor[open_] = found[at], ancestor[at]
     return found
 
 
 def depths(parent: Ints) -> Ints:
     """How many ancestors each interval has."""
-    depth = np.zeros(len(parent), dtype=np.int64)
-    ancestor = parent.copy()
-    while (has := ancestor >= 0).any():
-        depth[has] += 1
-        ancestor[has] = parent[ancestor[has]]
+    depth, ancestor = (parent >= 0).astype(np.int64), parent.copy()
+    while len(has := np.flatnonzero(ancestor >= 0)):
+        at = ancestor[has]
+        depth[has], ancestor[has] = depth[has] + depth[at], ancestor[at]
     return depth
+
+
+def kept_parents(parent: Ints, kept: npt.NDArray[np.bool_]) -> Ints:
+    """Parents among the kept intervals alone, as positions in what is kept."""
+    around = nearest_code(np.where(kept, np.arange(len(parent)), -1), parent)
+    number = np.append(np.cumsum(kept) - 1, -1)
+    up = np.where(parent >= 0, around[parent], -1) if len(parent) else parent
+    return number[up[kept]].astype(np.int64)
 
 
 def sum_into_ancestors(parent: Ints, values: Ints) -> Ints:

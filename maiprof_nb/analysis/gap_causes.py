@@ -8,15 +8,24 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+<<<<<<< HEAD
 from maiprof_nb.analysis._call_sites import is_user_code
 from maiprof_nb.analysis._garbage import COLLECTION
 from maiprof_nb.analysis._intervals import Union, minus, overlap, union, union_of
 from maiprof_nb.analysis._nesting import nearest_code, parents
+=======
+from maiprof_nb.analysis._call_origins import OF_CALL, OF_FORWARD, users_around
+from maiprof_nb.analysis._host_calls import host_calls
+from maiprof_nb.analysis._innermost import innermost
+from maiprof_nb.analysis._intervals import union_of
+from maiprof_nb.analysis._nesting import nearest_code
+>>>>>>> w-lines
 from maiprof_nb.analysis._remember import remembered
 from maiprof_nb.analysis.device_activity import gaps
 from maiprof_nb.session import Session
 
 Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
 
 CAUSES = (
     "input",
@@ -31,6 +40,8 @@ CAUSES = (
     "unrecorded",
 )
 MIXED_BELOW = 0.5
+WHOSE = (OF_CALL, OF_FORWARD, "launch")
+_OF_CALL, _OF_FORWARD, _OF_LAUNCH = range(len(WHOSE))
 _FRAMEWORK, _PYTHON, _LAUNCHED, _UNRECORDED = (
     CAUSES.index(cause) for cause in ("launch-bound", "Python", "already launched", "unrecorded")
 )
@@ -89,8 +100,10 @@ def gap_causes(session: Session) -> pd.DataFrame:
         ``share``, one column ``<cause>_ns`` for each of ``CAUSES`` (they sum to
         ``dur_ns``), ``after_sync`` (the gap began while that thread waited for the device)
         ``line`` (the innermost Python function with most time in the gap, if stacks were
-        recorded) and ``user_line`` (the same of the user's own functions, with what they call in
-        libraries).
+        recorded), ``user_line`` (the same of the user's own functions, with what they call in
+        libraries) and ``line_of`` (whose that line is: call; forward where the thread ran the
+        backward pass and the line is that of the forward operator; launch where the host was in
+        nobody's line during the gap, and it is that of the launch which ends it).
 
     Raises
     ------
@@ -110,49 +123,60 @@ def gap_causes(session: Session) -> pd.DataFrame:
     found = gaps(session)
     work = _launching_threads(session, found)
     found = found.assign(pid=work["pid"], tid=work["tid"])
-    calls = _calls(session)
-    parts = np.zeros((len(found), len(CAUSES)), dtype=np.int64)
-    after_sync = np.zeros(len(found), dtype=bool)
-    line = np.full(len(found), None, dtype=object)
-    user_line = line.copy()
     start = found["ts_ns"].to_numpy(np.int64)
     end = start + found["dur_ns"].to_numpy(np.int64)
-    keys = found[["recording", "pid", "tid"]]
-    for key, rows in calls.groupby(["recording", "pid", "tid"], observed=True):
-        mine = (
-            (keys["recording"] == key[0]) & (keys["pid"] == key[1]) & (keys["tid"] == key[2])
-        ).to_numpy()
-        if not mine.any():
-            continue
-        for code, busy in _partition(rows).items():
-            parts[mine, code] = overlap(busy, start[mine], end[mine])
-        after_sync[mine] = _began_waiting(rows, start[mine])
-        line[mine] = _lines(rows, start[mine], end[mine])
-        users = _lines(rows.assign(name=rows["user"]), start[mine], end[mine])
-        users[users == ""] = None
-        user_line[mine] = users
+    parts = np.zeros((len(found), len(CAUSES)), dtype=np.int64)
+    after_sync = np.zeros(len(found), dtype=bool)
+    line = np.full(len(found), -1, dtype=np.int64)
+    user_line, line_of = line.copy(), line.copy()
+    calls = _calls(session)
+    users = users_around(calls)
+    python = (calls["kind"] == "python").to_numpy()
+    function = nearest_code(np.where(python, np.arange(len(calls)), -1), calls["parent"].to_numpy())
+    names = calls["name"].cat
+    cause, name = calls["cause"].to_numpy(), np.append(names.codes.to_numpy(np.int64), -1)
+    thread = _lane_of_each(found, calls)
+    pieces = innermost(session)
+    for lane in np.unique(thread[thread >= 0]):  # a pass a thread, not a gap
+        mine = np.flatnonzero(thread == lane)
+        gap, call, spent = pieces.of(lane).within(start[mine], end[mine])
+        np.add.at(parts, (mine[gap], cause[call]), spent)
+        after_sync[mine] = _began_waiting(calls[calls["lane"] == lane], start[mine])
+        line[mine] = _most(gap, name[function[call]], spent, len(mine))
+        whose = np.where(users.of_forward, _OF_FORWARD, _OF_CALL)[call]
+        told = np.where(users.row[call] >= 0, len(WHOSE) * name[users.row[call]] + whose, -1)
+        best = _most(gap, told, spent, len(mine))
+        user_line[mine], line_of[mine] = best // len(WHOSE), best % len(WHOSE)
     queued = (work["launched_ns"].fillna(np.iinfo(np.int64).max) <= start).to_numpy(bool)
     parts[queued] = 0
     parts[queued, _LAUNCHED] = end[queued] - start[queued]
-    line[queued], after_sync[queued] = None, False
+    line[queued], user_line[queued], after_sync[queued] = -1, -1, False
+    by_launch = np.append(users.row, -1)[_row_of_launch(found, work["event"], calls)]
+    user_line, line_of = np.where(
+        user_line >= 0, (user_line, line_of), (name[by_launch], np.full_like(line, _OF_LAUNCH))
+    )
     parts[:, _UNRECORDED] = found["dur_ns"].to_numpy(np.int64) - parts[:, :_UNRECORDED].sum(axis=1)
     parts[after_sync, _SYNCHRONISATION] += parts[after_sync, _FRAMEWORK]
     parts[after_sync, _FRAMEWORK] = 0
     largest = parts.argmax(axis=1)
     share = parts[np.arange(len(parts)), largest] / np.maximum(end - start, 1)
-    names = np.array(CAUSES, dtype=object)[largest]
-    columns = {
-        f"{cause.replace(' ', '_').replace('-', '_')}_ns": parts[:, i]
-        for i, cause in enumerate(CAUSES)
-    }
+    titles = np.array(CAUSES, dtype=object)[largest]
+    texts = np.array([*names.categories, None], dtype=object)
+    columns = {cause_column(cause): parts[:, i] for i, cause in enumerate(CAUSES)}
     return found.assign(
-        cause=np.where(share < MIXED_BELOW, "mixed", names),
+        cause=np.where(share < MIXED_BELOW, "mixed", titles),
         share=share,
         **columns,
         after_sync=after_sync,
-        line=line,
-        user_line=user_line,
+        line=texts[line],
+        user_line=texts[user_line],
+        line_of=np.array([*WHOSE, None], dtype=object)[np.where(user_line < 0, -1, line_of)],
     )
+
+
+def cause_column(cause: str) -> str:
+    """The column of `gap_causes` with the time spent so."""
+    return f"{cause.replace(' ', '_').replace('-', '_')}_ns"
 
 
 def idle_by_cause(session: Session) -> pd.DataFrame:
@@ -175,7 +199,7 @@ def idle_by_cause(session: Session) -> pd.DataFrame:
     for (recording, device), mine in found.groupby(["recording", "device"], dropna=False):
         total = int(mine["dur_ns"].sum())
         for cause in CAUSES:
-            spent = int(mine[f"{cause.replace(' ', '_').replace('-', '_')}_ns"].sum())
+            spent = int(mine[cause_column(cause)].sum())
             named = mine[mine["cause"] == cause]
             if spent or len(named):
                 rows.append(
@@ -205,11 +229,11 @@ def idle_by_cause(session: Session) -> pd.DataFrame:
 
 
 def _launching_threads(session: Session, found: pd.DataFrame) -> pd.DataFrame:
-    """Who launched the work which ends each gap, and when that launch call was over."""
+    """The launch of the work which ends each gap: its event, its thread, and when it was over."""
     work = session.table("kernels")[["recording", "device", "ts_ns", "correlation"]]
     launches = session.table("launches")
     launches = launches.assign(launched_ns=launches["ts_ns"] + launches["dur_ns"])
-    launches = launches[["recording", "correlation", "pid", "tid", "launched_ns"]]
+    launches = launches[["recording", "event", "correlation", "pid", "tid", "launched_ns"]]
     launches = launches[launches["correlation"].notna()].drop_duplicates(
         ["recording", "correlation"]
     )
@@ -219,71 +243,46 @@ def _launching_threads(session: Session, found: pd.DataFrame) -> pd.DataFrame:
     first = work.drop_duplicates(["recording", "device", "ts_ns"])
     tied = ends.merge(first, on=["recording", "device", "ts_ns"], how="left")
     tied = tied.merge(launches, on=["recording", "correlation"], how="left")
-    return tied.set_index("row")[["pid", "tid", "launched_ns"]].reindex(found.index)
+    return tied.set_index("row")[["event", "pid", "tid", "launched_ns"]].reindex(found.index)
 
 
 def _calls(session: Session) -> pd.DataFrame:
-    """Host calls with what they are (a code into CAUSES) and what they lie in."""
-    columns = ["recording", "name", "ts_ns", "dur_ns", "pid", "tid"]
-    parts = []
-    for table, code in (
-        ("python_calls", _PYTHON),
-        ("annotations", _PYTHON),
-        ("operators", _FRAMEWORK),
-        ("launches", _FRAMEWORK),
-    ):
-        part = session.table(table)[columns]
-        if table == "annotations":
-            part = part[~part["name"].astype("str").str.startswith("ProfilerStep#")]
-        text = dict.fromkeys(("name", "pid", "tid"), "str")
-        parts.append(part.astype(text).assign(plain=code, python=table == "python_calls"))
-    calls = pd.concat(parts, ignore_index=True)
-    by = calls.groupby(["recording", "pid", "tid"], observed=True, dropna=False)
-    start = calls["ts_ns"].to_numpy(np.int64)
-    parent = parents(
-        by.ngroup().to_numpy(np.int64), start, start + calls["dur_ns"].to_numpy(np.int64)
-    )
-    own = _named(calls["name"])
-    plain = calls["plain"].to_numpy(np.int64)
-    cause = nearest_code(own, parent)
-    inside_framework = nearest_code(np.where(plain == _FRAMEWORK, plain, -1), parent) >= 0
-    cause = np.where(cause >= 0, cause, np.where(inside_framework, _FRAMEWORK, _PYTHON))
-    around = np.where(parent >= 0, cause[parent], -1)
-    users = calls["python"].to_numpy() & is_user_code(calls["name"])
-    owner = nearest_code(np.where(users, np.arange(len(calls)), -1), parent)
-    names = np.append(calls["name"].to_numpy(object), "")  # the last place: no user's function
-    return calls.assign(cause=cause, around=around, parent=parent, user=names[owner])
+    """Host calls with what they are, as a code into CAUSES."""
+    calls = host_calls(session)
+    parent = calls["parent"].to_numpy(np.int64)
+    cause = nearest_code(_named(calls["name"]), parent)
+    framework = calls["kind"].isin(["operator", "launch"]).to_numpy()
+    inside_framework = nearest_code(np.where(framework, _FRAMEWORK, -1), parent) >= 0
+    plain = np.where(inside_framework, _FRAMEWORK, _PYTHON)
+    return calls.assign(cause=np.where(cause >= 0, cause, plain))
 
 
 def _named(names: pd.Series) -> Ints:
-    codes, texts = pd.factorize(names)
-    of_text = np.array(
-        [
-            next((CAUSES.index(cause) for cause, rule in _RULES if rule.search(text)), -1)
-            for text in texts
-        ],
-        dtype=np.int64,
-    )
-    return of_text[codes] if len(texts) else np.empty(0, dtype=np.int64)
+    of_text = [
+        next((CAUSES.index(cause) for cause, rule in _RULES if rule.search(text)), -1)
+        for text in names.cat.categories
+    ]
+    return np.array([*of_text, -1], dtype=np.int64)[names.cat.codes.to_numpy()]
 
 
-def _partition(rows: pd.DataFrame) -> dict[int, Union]:
-    """Time of one thread by what it is in, innermost first; the parts do not overlap."""
-    parts = {}
-    taken = union(np.empty(0, np.int64), np.empty(0, np.int64))
-    named = [code for code in range(len(CAUSES)) if code not in (_FRAMEWORK, _PYTHON, _LAUNCHED)]
-    for code in (*named, _FRAMEWORK, _PYTHON):
-        mine = union_of(rows[rows["cause"] == code])
-        left = union_of(rows[(rows["cause"] != code) & (rows["around"] == code)])
-        parts[code] = minus(minus(mine, left), taken)
-        taken = union(
-            np.concatenate((taken.start_ns, parts[code].start_ns)),
-            np.concatenate((taken.end_ns, parts[code].end_ns)),
-        )
-    return parts
+def _lane_of_each(found: pd.DataFrame, calls: pd.DataFrame) -> Ints:
+    """Number of the thread that launched the work which ends each gap; -1 if unrecorded."""
+    thread = ["recording", "pid", "tid"]
+    text = {"pid": "str", "tid": "str"}
+    known = calls[[*thread, "lane"]].drop_duplicates("lane").astype(text)
+    tied = found[thread].astype(text).merge(known, on=thread, how="left")
+    return tied["lane"].fillna(-1).to_numpy(np.int64)
 
 
-def _began_waiting(rows: pd.DataFrame, start: Ints) -> npt.NDArray[np.bool_]:
+def _row_of_launch(found: pd.DataFrame, event: pd.Series, calls: pd.DataFrame) -> Ints:
+    """Row in `calls` of the launch of the work which ends each gap, or -1."""
+    launches = calls.loc[calls["kind"] == "launch", ["recording", "event"]]
+    keys = found[["recording"]].assign(event=event.to_numpy())
+    tied = keys.merge(launches.assign(row=launches.index), on=["recording", "event"], how="left")
+    return tied["row"].fillna(-1).to_numpy(np.int64)
+
+
+def _began_waiting(rows: pd.DataFrame, start: Ints) -> Bools:
     """Whether the thread was in a wait for the device when each gap began."""
     waits = union_of(rows[rows["cause"] == _SYNCHRONISATION])
     index = np.searchsorted(waits.start_ns, start, side="right") - 1
@@ -292,54 +291,12 @@ def _began_waiting(rows: pd.DataFrame, start: Ints) -> npt.NDArray[np.bool_]:
     return (index >= 0) & (waits.end_ns[np.maximum(index, 0)] >= start)
 
 
-def _lines(rows: pd.DataFrame, start: Ints, end: Ints) -> npt.NDArray[np.object_]:
-    """The Python function with most own time in each gap, by the longest of its stretches.
-
-    Stretches are the pieces of time in which one function is innermost; a function that is
-    called a thousand times in a gap is found by the sum over its calls.
-    """
-    python = rows[rows["python"] & (rows["dur_ns"] > 0)]
-    found = np.full(len(start), None, dtype=object)
-    if python.empty or len(start) == 0:
-        return found
-    stretch = _stretches(python)
-    first = np.searchsorted(stretch["end"], start, side="right")
-    last = np.searchsorted(stretch["start"], end, side="left")
-    counts = np.maximum(last - first, 0)
-    gap = np.repeat(np.arange(len(start)), counts)
-    offset = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
-    piece = np.repeat(first, counts) + offset
-    spent = np.minimum(stretch["end"][piece], end[gap]) - np.maximum(
-        stretch["start"][piece], start[gap]
-    )
-    sums = pd.Series(spent).groupby([gap, stretch["name"][piece]]).sum()
-    best = sums.groupby(level=0).idxmax()
-    names = stretch["names"]
-    found[best.index.to_numpy()] = [names[name] for _, name in best]
+def _most(gap: Ints, code: Ints, spent: Ints, count: int) -> Ints:
+    """For each of `count` gaps the code with most time in it; -1 where no piece has one."""
+    found = np.full(count, -1, dtype=np.int64)
+    coded = code >= 0
+    sums = pd.Series(spent[coded]).groupby([gap[coded], code[coded]]).sum()
+    if len(sums):
+        best = pd.DataFrame(list(sums.groupby(level=0).idxmax()), columns=["gap", "code"])
+        found[best["gap"]] = best["code"]
     return found
-
-
-def _stretches(python: pd.DataFrame) -> dict[str, npt.NDArray[np.int64]]:
-    """Consecutive pieces of one thread's time with the innermost function of each."""
-    start = python["ts_ns"].to_numpy(np.int64)
-    end = start + python["dur_ns"].to_numpy(np.int64)
-    names, texts = pd.factorize(python["name"])
-    parent = parents(np.zeros(len(start), dtype=np.int64), start, end)
-    times = np.concatenate((start, end))
-    # After its start a call is innermost; after its end its caller is, or nothing (-1).
-    inner = np.concatenate((np.arange(len(start)), parent))
-    length = np.concatenate((end - start, end - start))
-    is_end = np.concatenate((np.zeros(len(start)), np.ones(len(start))))
-    # At one moment: ends first, inner ones before outer ones; then starts, outer ones first.
-    # Of calls as long as one another the first is the outer one.
-    place = np.concatenate((np.arange(len(start)), -np.arange(len(start))))
-    order = np.lexsort((place, np.where(is_end == 1, length, -length), 1 - is_end, times))
-    times, inner = times[order], inner[order]
-    keep = (times[1:] > times[:-1]) & (inner[:-1] >= 0)
-    of = inner[:-1][keep]
-    return {
-        "start": times[:-1][keep],
-        "end": times[1:][keep],
-        "name": names[of],
-        "names": np.asarray(texts, dtype=object),
-    }

@@ -3,31 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from maiprof_nb.analysis._call_paths import CallPaths, call_paths
 from maiprof_nb.analysis._call_sites import is_user_code
-from maiprof_nb.analysis._host_calls import host_calls, lanes, sampled_recordings
 from maiprof_nb.analysis._intervals import Union, clip, overlap
-from maiprof_nb.analysis._nesting import depths, parents, sum_into_ancestors
-from maiprof_nb.analysis._remember import remembered
+from maiprof_nb.analysis._nesting import depths, nearest_code, sum_into_ancestors
 from maiprof_nb.analysis.python_in_gaps import all_idle
+from maiprof_nb.errors import UsageError
 from maiprof_nb.session import Session
 from maiprof_nb.timebase import TimeWindow
 
 Ints = npt.NDArray[np.int64]
 
 MIN_SHARE, MAX_NODES = 0.002, 3000
-ROLES = (
-    "threads that launch device work",
-    "other threads",
-    "sampled threads",
-)
-_LAUNCHING, _OTHER, _SAMPLED = range(len(ROLES))
 
 
 @dataclass(frozen=True)
@@ -38,17 +30,20 @@ class Icicle:
     ----------
     nodes : DataFrame
         One row a call path, callers before callees, the largest first among siblings (the
-        groups of threads at the top in the order of `ROLES`):
-        ``node`` (row number), ``parent`` (-1 for the groups of threads at the top), ``depth``,
-        ``name``, ``kind`` (threads, python, operator, range, launch), ``own`` (a Python
-        function of neither a library nor C), ``total_ns``, ``self_ns``, ``pruned_ns`` (callees
-        too small to have a row), ``threads`` (how many threads were in it) and ``calls`` (calls
-        that touch the time looked at). The self time, the pruned time and the totals of the
-        callees in the table sum to ``total_ns`` exactly.
+        groups of threads at the top: those that launch device work, others, sampled ones):
+        ``node`` (row number), ``path`` (number of the call path, the same for a session at every
+        window), ``parent`` (a row; -1 at the top), ``depth``, ``name``, ``kind`` (threads,
+        forward, python, operator, range, launch), ``own`` (a Python function of neither a
+        library nor C), ``total_ns``, ``self_ns``, ``pruned_ns`` (callees too small to have a
+        row), ``pruned`` (how many), ``threads`` (how many threads were in it) and ``calls``
+        (calls that touch the time looked at). The self time, the pruned time and the totals of
+        the callees in the table sum to ``total_ns`` exactly. A row of kind forward is the line
+        of the user's code whose forward made the part of the backward pass under it.
     within_ns : int
         Length of the time looked at, in ns.
     total_ns : int
-        Recorded host time in it, summed over threads: may be more than `within_ns`.
+        Recorded host time in it (and in the path looked into), summed over threads: may be more
+        than `within_ns`.
     dropped : int
         Call paths that are too small to have a row.
     """
@@ -59,29 +54,12 @@ class Icicle:
     dropped: int
 
 
-@dataclass(frozen=True)
-class _Tree:
-    """All call paths of a session, and which of them each stretch of a thread's time is in."""
-
-    parent: Ints
-    name: Ints
-    kind: Ints
-    names: npt.NDArray[np.object_]
-    kinds: tuple[str, ...]
-    stretch_start: Ints
-    stretch_end: Ints
-    stretch_path: Ints
-    call_start: Ints
-    call_end: Ints
-    call_path: Ints
-    call_lane: Ints
-
-
 def icicle(
     session: Session,
     *,
     window: TimeWindow | None = None,
     gaps_only: bool = True,
+    under: int | None = None,
     min_share: float = MIN_SHARE,
     max_nodes: int = MAX_NODES,
 ) -> Icicle:
@@ -95,8 +73,10 @@ def icicle(
         Part of the session to look at; all of it by default.
     gaps_only : bool
         Only the time in which every device is idle (within the window of the figures).
+    under : int, optional
+        Only this call path (see `Icicle.nodes`) and what it calls, down to finer ones.
     min_share : float
-        Call paths with less of the time than this (0 to 1) get no row.
+        Call paths with less than this (0 to 1) of the time, or of that of `under`, get no row.
     max_nodes : int
         At most so many rows, the largest.
 
@@ -104,21 +84,36 @@ def icicle(
     ------
     NotAnswerableError
         If gaps are asked for and no device work was recorded.
+    UsageError
+        If there is no such path.
 
     Notes
     -----
     Each moment of a thread counts for the innermost call it is in, so that no moment counts
-    twice on one thread. What runs during a gap is not necessarily its cause.
+    twice on one thread. What runs during a gap is not necessarily its cause. Of traces that
+    keep stacks with their operators instead of Python calls, a frame has the time of those
+    operators only, a lower bound: between two of them no frame is known.
     """
     within = _within(session, window, gaps_only=gaps_only)
-    tree = _tree(session)
-    spent = overlap(within, tree.stretch_start, tree.stretch_end)
-    own = _sums(tree.stretch_path, spent, len(tree.parent))
+    tree = call_paths(session)
+    spent = overlap(within, tree.pieces.start_ns, tree.pieces.end_ns)
+    own = _sums(tree.piece_path, spent, len(tree.parent))
     total = sum_into_ancestors(tree.parent, own)
-    whole = int(total[tree.parent < 0].sum())
-    kept = _kept(tree, total, max(min_share * whole, 1), max_nodes)
+    top = _top(tree, under)
+    whole = int(total[top].sum())
+    inside = nearest_code(np.where(top, 1, -1), tree.parent) > 0
+    shown = np.where(inside, total, 0)
+    kept = _kept(tree, shown, max(min_share * whole, 1), max_nodes)
     nodes = _nodes(tree, own, total, kept, within)
-    return Icicle(nodes, within.length_ns, whole, int((total > 0).sum()) - len(kept))
+    return Icicle(nodes, within.length_ns, whole, int((shown > 0).sum()) - len(kept))
+
+
+def _top(tree: CallPaths, under: int | None) -> npt.NDArray[np.bool_]:
+    if under is None:
+        return tree.parent < 0
+    if not 0 <= under < len(tree.parent):
+        raise UsageError(f"there is no call path {under}", remedy="Take it from `Icicle.nodes`")
+    return np.arange(len(tree.parent)) == under
 
 
 def _within(session: Session, window: TimeWindow | None, *, gaps_only: bool) -> Union:
@@ -129,7 +124,7 @@ def _within(session: Session, window: TimeWindow | None, *, gaps_only: bool) -> 
     return Union(at[0], at[1]) if shown.dur_ns else Union(at[0][:0], at[1][:0])
 
 
-def _kept(tree: _Tree, total: Ints, least_ns: float, count: int) -> Ints:
+def _kept(tree: CallPaths, total: Ints, least_ns: float, count: int) -> Ints:
     """Paths to show, callers first and the largest first among siblings."""
     large = np.flatnonzero(total >= least_ns)
     depth = depths(tree.parent)
@@ -139,13 +134,18 @@ def _kept(tree: _Tree, total: Ints, least_ns: float, count: int) -> Ints:
     return largest[np.lexsort((rank, depth[largest]))]
 
 
-def _nodes(tree: _Tree, own: Ints, total: Ints, kept: Ints, within: Union) -> pd.DataFrame:
+def _nodes(tree: CallPaths, own: Ints, total: Ints, kept: Ints, within: Union) -> pd.DataFrame:
     row = np.full(len(tree.parent) + 1, -1, dtype=np.int64)
     row[kept] = np.arange(len(kept))
     parent = row[tree.parent[kept]]  # the last place, for no caller, stays -1
     callees = _sums(parent[parent >= 0], total[kept][parent >= 0], len(kept))
-    touched = overlap(within, tree.call_start, tree.call_end) > 0
-    path, lane = tree.call_path[touched], tree.call_lane[touched]
+    small = np.setdiff1d(np.flatnonzero(total > 0), kept)
+    pruned = np.bincount(tree.parent[small][tree.parent[small] >= 0], minlength=len(tree.parent))
+    touched = overlap(within, tree.start_ns, tree.end_ns) > 0
+    path, lane = tree.path[touched], tree.lane[touched]
+    line = tree.parent[path]  # a line of the forward has the calls right under it
+    of_line = tree.is_forward(line)
+    path, lane = np.append(path, line[of_line]), np.append(lane, lane[of_line])
     calls = np.bincount(path, minlength=len(tree.parent))
     pairs = np.unique(np.stack((path, lane)), axis=1)[0]
     threads = np.bincount(pairs, minlength=len(tree.parent))
@@ -157,14 +157,16 @@ def _nodes(tree: _Tree, own: Ints, total: Ints, kept: Ints, within: Union) -> pd
     return pd.DataFrame(
         {
             "node": np.arange(len(kept)),
+            "path": kept,
             "parent": parent,
             "depth": depths(parent),
             "name": names,
             "kind": kinds,
-            "own": (kinds == "python") & is_user_code(names),
+            "own": np.isin(kinds, ["python", "forward"]) & is_user_code(names),
             "total_ns": total[kept],
             "self_ns": own[kept],
             "pruned_ns": total[kept] - own[kept] - callees,
+            "pruned": pruned[kept],
             "threads": threads[kept],
             "calls": calls[kept],
         }
@@ -182,83 +184,3 @@ def _sums(groups: Ints, values: Ints, count: int) -> Ints:
     total = np.zeros(count, dtype=np.int64)
     np.add.at(total, groups, values)
     return total
-
-
-@remembered
-def _tree(session: Session) -> _Tree:
-    calls = host_calls(session)
-    lane = lanes(calls)
-    start = calls["ts_ns"].to_numpy(np.int64)
-    end = start + calls["dur_ns"].to_numpy(np.int64)
-    parent = parents(lane, start, end)
-    names, texts = pd.factorize(calls["name"])
-    kinds, kind_texts = pd.factorize(calls["kind"])
-    role = _roles(session, calls, lane)
-    path, tree_parent, of = _paths(parent, names, kinds, role)
-    first, last, inner = _stretches(lane, start, end, parent)
-    roles, others = len(ROLES), of[len(ROLES) :]
-    every_name: list[Any] = [*ROLES, *texts.tolist()]
-    return _Tree(
-        parent=tree_parent,
-        name=np.concatenate((np.arange(roles), names[others] + roles)).astype(np.int64),
-        kind=np.concatenate((np.zeros(roles), kinds[others] + 1)).astype(np.int64),
-        names=np.array(every_name, dtype=object),
-        kinds=("threads", *kind_texts.tolist()),
-        stretch_start=first,
-        stretch_end=last,
-        stretch_path=path[inner],
-        call_start=start,
-        call_end=end,
-        call_path=path,
-        call_lane=lane,
-    )
-
-
-def _roles(session: Session, calls: pd.DataFrame, lane: Ints) -> Ints:
-    launching = np.isin(lane, lane[(calls["kind"] == "launch").to_numpy()])
-    sampled = calls["recording"].isin(sampled_recordings(session)).to_numpy()
-    return np.where(sampled, _SAMPLED, np.where(launching, _LAUNCHING, _OTHER)).astype(np.int64)
-
-
-def _paths(parent: Ints, name: Ints, kind: Ints, role: Ints) -> tuple[Ints, Ints, Ints]:
-    """Path of each call, caller of each path, and a call that has each path.
-
-    The first paths are the roles; a path is a path's name and kind under another path.
-    """
-    path = np.full(len(parent), -1, dtype=np.int64)
-    callers = [np.full(len(ROLES), -1, dtype=np.int64)]
-    examples = [np.full(len(ROLES), -1, dtype=np.int64)]
-    made, depth = len(ROLES), depths(parent)
-    by_depth = np.argsort(depth, kind="stable")
-    edges = np.concatenate(([0], np.cumsum(np.bincount(depth, minlength=1)))).astype(np.int64)
-    for first, last in pairwise(edges.tolist()):  # a pass a level, not a call
-        here = by_depth[first:last]
-        above = np.where(parent[here] >= 0, path[parent[here]], role[here])
-        keys = pd.DataFrame({"above": above, "name": name[here], "kind": kind[here]})
-        number = keys.groupby(["above", "name", "kind"], sort=False).ngroup().to_numpy(np.int64)
-        path[here] = made + number
-        _, example = np.unique(number, return_index=True)
-        callers.append(above[example])
-        examples.append(here[example])
-        made += len(example)
-    return path, np.concatenate(callers), np.concatenate(examples)
-
-
-def _stretches(lane: Ints, start: Ints, end: Ints, parent: Ints) -> tuple[Ints, Ints, Ints]:
-    """Consecutive pieces of each thread's time with the innermost call of each."""
-    real = np.flatnonzero(end > start)  # a call without length is never innermost
-    count = len(real)
-    lane, start, end = lane[real], start[real], end[real]
-    times = np.concatenate((start, end))
-    lanes_ = np.concatenate((lane, lane))
-    # After its start a call is innermost; after its end its caller is, or nothing (-1).
-    inner = np.concatenate((real, parent[real]))
-    length = np.concatenate((end - start, end - start))
-    is_end = np.concatenate((np.zeros(count, dtype=bool), np.ones(count, dtype=bool)))
-    # At one moment: ends first, inner ones before outer ones; then starts, outer ones first.
-    # Of calls as long as one another the first is the outer one.
-    place = np.concatenate((np.arange(count), -np.arange(count)))
-    order = np.lexsort((place, np.where(is_end, length, -length), ~is_end, times, lanes_))
-    times, inner, lanes_ = times[order], inner[order], lanes_[order]
-    keep = (times[1:] > times[:-1]) & (inner[:-1] >= 0) & (lanes_[1:] == lanes_[:-1])
-    return times[:-1][keep], times[1:][keep], inner[:-1][keep]

@@ -11,6 +11,7 @@ import pandas as pd
 from maiprof_nb.analysis._call_sites import is_user_code
 from maiprof_nb.analysis._nesting import depths
 from maiprof_nb.analysis.memory_peak import MemoryPeak
+from maiprof_nb.errors import UsageError
 
 MIN_SHARE, MAX_NODES = 0.002, 3000
 UNKNOWN = "no stack recorded"
@@ -33,7 +34,11 @@ class _Node:
 
 
 def memory_flame(
-    peak: MemoryPeak, *, min_share: float = MIN_SHARE, max_nodes: int = MAX_NODES
+    peak: MemoryPeak,
+    *,
+    min_share: float = MIN_SHARE,
+    max_nodes: int = MAX_NODES,
+    under: int = 0,
 ) -> pd.DataFrame:
     """What was live at a moment, merged by call path.
 
@@ -45,15 +50,24 @@ def memory_flame(
         Call paths with less of the bytes than this (0 to 1) get no row.
     max_nodes : int
         At most so many rows, the largest.
+    under : int
+        Only this call path (a ``path`` of an earlier answer) and what it calls, down to finer
+        ones; `min_share` is of its bytes then.
 
     Returns
     -------
     DataFrame
         One row a call path, callers before callees, the largest first among siblings:
-        ``node, parent`` (-1 for the one row of all), ``depth, name, kind`` (all, python,
-        operator, native), ``own`` (Python code of no library), ``size_bytes`` (with callees),
-        ``self_bytes, pruned_bytes`` (callees too small for a row), ``blocks`` and ``stack``, the
-        stack with most bytes in it (-1 = none).
+        ``node, path`` (number of the call path, the same at every `under`), ``parent`` (-1 for
+        the outermost row), ``depth, name, kind`` (all, python, operator, native), ``own`` (Python
+        code of no library), ``size_bytes`` (with callees), ``self_bytes, pruned_bytes`` (callees
+        too small for a row), ``pruned`` (how many), ``blocks`` and ``stack``, the stack with most
+        bytes in it (-1 = none).
+
+    Raises
+    ------
+    UsageError
+        If there is no such path.
 
     Notes
     -----
@@ -74,7 +88,9 @@ def memory_flame(
         _add(nodes, path, (int(stack), int(total), int(blocks)))
     if peak.unnamed_bytes:
         _add(nodes, [("allocated before the recording", "native")], (-1, peak.unnamed_bytes, 0))
-    return _table(nodes, min_share, max_nodes)
+    if not 0 <= under < len(nodes):
+        raise UsageError(f"there is no call path {under}", remedy="Take it from an earlier answer")
+    return _table(nodes, min_share, max_nodes, under)
 
 
 def _path(frames: list[str], label: str) -> list[tuple[str, str]]:
@@ -116,19 +132,24 @@ def _add(nodes: list[_Node], path: list[tuple[str, str]], held: tuple[int, int, 
     nodes[at].own_bytes += size_bytes
 
 
-def _table(nodes: list[_Node], min_share: float, max_nodes: int) -> pd.DataFrame:
+def _table(nodes: list[_Node], min_share: float, max_nodes: int, under: int) -> pd.DataFrame:
     parent = np.array([node.parent for node in nodes], dtype=np.int64)
     own = np.array([node.own_bytes for node in nodes], dtype=np.int64)
     total = own.copy()
     for row in range(len(nodes) - 1, 0, -1):  # a caller is always made before its callees
         total[parent[row]] += total[row]
     depth = depths(parent)
-    large = np.flatnonzero(total >= max(min_share * total[0], 1))
+    inside = np.arange(len(nodes)) == under
+    for row in range(under + 1, len(nodes)):
+        inside[row] = inside[parent[row]]
+    large = np.flatnonzero(inside & (total >= max(min_share * total[under], 1)))
     largest = large[np.lexsort((depth[large], -total[large]))][:max_nodes]
     kept = largest[np.lexsort((-total[largest], depth[largest]))]
     row_of = np.full(len(nodes) + 1, -1, dtype=np.int64)
     row_of[kept] = np.arange(len(kept))
     above = row_of[parent[kept]]
+    small = np.setdiff1d(np.arange(1, len(nodes)), kept)
+    pruned = np.bincount(parent[small], minlength=len(nodes))
     shown = np.zeros(len(kept), dtype=np.int64)
     np.add.at(shown, above[above >= 0], total[kept][above >= 0])
     chosen = [nodes[row] for row in kept]
@@ -137,6 +158,7 @@ def _table(nodes: list[_Node], min_share: float, max_nodes: int) -> pd.DataFrame
     return pd.DataFrame(
         {
             "node": np.arange(len(kept)),
+            "path": kept,
             "parent": above,
             "depth": depth[kept],
             "name": names,
@@ -145,6 +167,7 @@ def _table(nodes: list[_Node], min_share: float, max_nodes: int) -> pd.DataFrame
             "size_bytes": total[kept],
             "self_bytes": own[kept],
             "pruned_bytes": total[kept] - own[kept] - shown,
+            "pruned": pruned[kept],
             "blocks": [node.blocks for node in chosen],
             "stack": [node.largest[1] for node in chosen],
         }

@@ -6,7 +6,13 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from maiprof_nb.analysis._call_origins import MODULE, USER_LINE, module_of, user_line_of
+from maiprof_nb.analysis._call_origins import (
+    LINE_OF,
+    MODULE,
+    USER_LINE,
+    module_of,
+    user_line_of,
+)
 from maiprof_nb.analysis._nesting import parents, sum_into_ancestors
 from maiprof_nb.analysis._remember import remembered
 from maiprof_nb.errors import UsageError
@@ -18,8 +24,8 @@ Ints = npt.NDArray[np.int64]
 GROUPINGS = {
     "name": ["name"],
     "shapes": ["name", "input_dims"],
-    "stack": ["name", USER_LINE],
-    "module": ["name", MODULE],
+    "stack": ["name", USER_LINE, LINE_OF],
+    "module": ["name", MODULE, LINE_OF],
 }
 _PARTS = {"operators": "operator", "annotations": "range", "launches": "launch"}
 _WITH_PYTHON = _PARTS | {"python_calls": "python"}
@@ -55,7 +61,8 @@ def operator_ranking(
     Returns
     -------
     DataFrame
-        One row a group: ``name`` (and ``input_dims``, ``user_line`` or ``module``), ``kind``
+        One row a group: ``name`` (and ``input_dims``; ``user_line`` or ``module``, with
+        ``line_of``: call, or forward where it is that of the forward operator), ``kind``
         (operator, range, launch, python), ``calls``, ``self_ns`` (without callees),
         ``total_ns`` (with callees, summed over the calls), ``outermost_ns`` (the same counting
         recursion once), ``mean_ns``, ``min_ns``,
@@ -77,10 +84,11 @@ def operator_ranking(
     shapes of lists of tensors (``torch.cat``) tell groups apart.
     Device time is summed over the work, so that work running side by side counts twice:
     it is not the time the device was busy.
-    Lines and modules are those recorded on the call's own thread: by Python function events,
-    else by the stack in the operator's arguments (traces before 2022; lines only). They are
-    missing where neither was recorded, and for the backward pass, which runs on a thread
-    without Python. A line from a function event is that of the ``def``, not of the call.
+    Lines and modules are those around the call on its own thread: by Python function events,
+    else by the stack in the operator's arguments (traces before 2022; lines only). What runs
+    in the backward pass has those of the forward operator that made its autograd function,
+    found by sequence number. They are missing where none was recorded. A line from a function
+    event is that of the ``def``, not of the call.
     """
     calls = calls_with_python(session) if with_python else operator_calls(session)
     return rank_calls(with_origin(session, calls, by=by), by=by)
@@ -89,9 +97,9 @@ def operator_ranking(
 def with_origin(session: Session, calls: pd.DataFrame, *, by: str) -> pd.DataFrame:
     """The calls with the column that a grouping needs beyond those of `operator_calls`."""
     if by == "stack":
-        return _with_codes(calls, USER_LINE, _user_lines(session))
+        return _with_codes(calls, USER_LINE, user_line_of(session))
     if by == "module":
-        return _with_codes(calls, MODULE, _modules(session))
+        return _with_codes(calls, MODULE, module_of(session))
     return calls
 
 
@@ -99,8 +107,8 @@ def recorded_groupings(session: Session) -> list[str]:
     """The groupings that tell the calls of this session apart by more than their names."""
     found = ["name", "shapes"]
     if not operator_calls(session).empty:
-        found += ["stack"] if len(_user_lines(session)) else []
-        found += ["module"] if len(_modules(session)) else []
+        found += ["stack"] if len(user_line_of(session)) else []
+        found += ["module"] if len(module_of(session)) else []
     return found
 
 
@@ -126,19 +134,9 @@ def calls_with_python(session: Session) -> pd.DataFrame:
     return _in_call_tree(session, _host_calls(session, _WITH_PYTHON))
 
 
-@remembered
-def _user_lines(session: Session) -> pd.DataFrame:
-    return user_line_of(calls_with_python(session), session.table("operators"))
-
-
-@remembered
-def _modules(session: Session) -> pd.DataFrame:
-    return module_of(calls_with_python(session))
-
-
 def _with_codes(calls: pd.DataFrame, column: str, known: pd.DataFrame) -> pd.DataFrame:
     found = calls[["recording", "event"]].merge(known, on=["recording", "event"], how="left")
-    return calls.assign(**{column: found[column].array})
+    return calls.assign(**{one: found[one].array for one in (column, LINE_OF)})
 
 
 def _in_call_tree(session: Session, calls: pd.DataFrame) -> pd.DataFrame:

@@ -8,8 +8,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from maiprof_nb.analysis._host_calls import KINDS, NO_EVENT, calls_on_axis
 from maiprof_nb.analysis._intervals import Union, clip, merged, minus, union_of
-from maiprof_nb.analysis._nesting import nearest_code, parents
+from maiprof_nb.analysis._nesting import nearest_code
 from maiprof_nb.analysis._remember import remembered
 from maiprof_nb.analysis.steps import figure_window
 from maiprof_nb.session import Session
@@ -17,6 +18,7 @@ from maiprof_nb.session import Session
 PHASES = ("data loading", "forward", "backward", "optimizer", "other")
 _LOADING, _FORWARD, _BACKWARD, _OPTIMIZER, _OTHER = range(len(PHASES))
 _NONE = -1
+_COLUMNS = ["recording", "event", "ts_ns", "dur_ns", "pid", "tid", "kind"]
 
 # Names that say which phase a call begins; the first that matches wins.
 _RULES = (
@@ -62,14 +64,8 @@ def phase_calls(session: Session) -> pd.DataFrame:
         module's forward), or else that of the call it lies in; operators whose autograd
         sequence number comes back in the backward pass are forward; the rest is other.
     """
-    calls = _calls(session)
-    start = calls["ts_ns"].to_numpy(np.int64)
-    lane = (
-        calls.groupby(["recording", "pid", "tid"], observed=True, dropna=False)
-        .ngroup()
-        .to_numpy(np.int64)
-    )
-    parent = parents(lane, start, start + calls["dur_ns"].to_numpy(np.int64))
+    calls = calls_on_axis(session)
+    parent = calls["parent"].to_numpy(np.int64)
     own = _phase_of_names(calls["name"])
     # Loaders, optimizers and backward functions run operators whose sequence number is merely
     # the current one, so only operators outside every named phase are told by it.
@@ -78,35 +74,24 @@ def phase_calls(session: Session) -> pd.DataFrame:
     own[forward] = _FORWARD
     phase = _inherit(own, parent, _OTHER)
     around = np.where(parent >= 0, phase[parent], _NONE)
-    return calls.drop(columns=["name", "sequence"]).assign(phase=phase, caller_phase=around)
-
-
-def _calls(session: Session) -> pd.DataFrame:
-    columns = ["recording", "event", "name", "ts_ns", "dur_ns", "pid", "tid", "sequence"]
-    parts = []
-    for table in ("annotations", "python_calls", "operators", "launches"):
-        part = session.table(table)
-        if "sequence" not in part:
-            part = part.assign(sequence=pd.array([pd.NA] * len(part), dtype="Int64"))
-        text = dict.fromkeys(("name", "pid", "tid"), "str")
-        parts.append(part[columns].astype(text).assign(kind=table))
-    return pd.concat(parts, ignore_index=True)
+    found = calls[_COLUMNS].assign(phase=phase, caller_phase=around)
+    tables = {kind: table for table, kind in KINDS.items()}
+    found["kind"] = found["kind"].cat.rename_categories(tables)
+    recorded = (calls["event"] != NO_EVENT).to_numpy()
+    return found if recorded.all() else found[recorded].reset_index(drop=True)
 
 
 def _phase_of_names(names: pd.Series) -> npt.NDArray[np.int64]:
-    codes, texts = pd.factorize(names)
-    phase = np.full(len(texts), -1, dtype=np.int64)
-    for i, text in enumerate(texts):
-        phase[i] = next((code for code, rule in _RULES if rule.search(text)), -1)
-    return phase[codes] if len(texts) else np.empty(0, dtype=np.int64)
+    texts = names.cat.categories
+    phase = [next((code for code, rule in _RULES if rule.search(text)), _NONE) for text in texts]
+    return np.array([*phase, _NONE], dtype=np.int64)[names.cat.codes.to_numpy()]
 
 
 def _comes_back(calls: pd.DataFrame, own: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
     """Operators whose sequence number a backward function carries too."""
-    key = calls["recording"].to_numpy(np.int64) * 2**40 + calls["sequence"].fillna(-1).to_numpy(
-        np.int64
-    )
-    known = (calls["sequence"].notna() & (calls["kind"] == "operators")).to_numpy()
+    known = calls["sequence"].notna().to_numpy()
+    number = calls["sequence"].fillna(0).to_numpy(np.int64)
+    key = calls["recording"].to_numpy(np.int64) * 2**40 + number
     return known & np.isin(key, key[known & (own == _BACKWARD)])
 
 

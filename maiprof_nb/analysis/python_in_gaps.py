@@ -7,9 +7,8 @@ from functools import reduce
 import numpy as np
 import pandas as pd
 
-from maiprof_nb.analysis._host_calls import host_calls, lanes
+from maiprof_nb.analysis._host_calls import host_calls
 from maiprof_nb.analysis._intervals import Union, intersect, overlap, union_of
-from maiprof_nb.analysis._nesting import parents
 from maiprof_nb.analysis.device_activity import activities, gaps
 from maiprof_nb.session import Session
 
@@ -35,19 +34,18 @@ def functions_in_gaps(session: Session) -> pd.DataFrame:
     Notes
     -----
     What runs during a gap is not necessarily its cause. Gaps of several devices are
-    merged: only time in which all are idle counts.
+    merged: only time in which all are idle counts. Of traces that keep stacks with their
+    operators instead of Python calls, a function has the time of those operators only, a
+    lower bound, and ``calls`` counts the operators.
     """
     idle = all_idle(session)
     calls = host_calls(session)
     if calls.empty:
-        nothing = dict.fromkeys(
-            ("lane", "self_in_gaps_ns", "total_in_gaps_ns", "loop_in_gaps_ns"), 0
-        )
+        nothing = dict.fromkeys(("self_in_gaps_ns", "total_in_gaps_ns", "loop_in_gaps_ns"), 0)
         return _grouped(calls.assign(**nothing), 1)
     start = calls["ts_ns"].to_numpy(np.int64)
     end = start + calls["dur_ns"].to_numpy(np.int64)
-    lane = lanes(calls)
-    parent = parents(lane, start, end)
+    lane, parent = (calls[one].to_numpy(np.int64) for one in ("lane", "parent"))
     inside = overlap(idle, start, end)
     callees = np.zeros(len(calls), dtype=np.int64)
     has = parent >= 0
@@ -55,7 +53,6 @@ def functions_in_gaps(session: Session) -> pd.DataFrame:
     own = np.maximum(inside - callees, 0)  # callees that overlap one another count twice
     launching = np.isin(lane, lane[(calls["kind"] == "launch").to_numpy()])
     calls = calls.assign(
-        lane=lane,
         self_in_gaps_ns=own,
         total_in_gaps_ns=inside,
         loop_in_gaps_ns=np.where(launching, inside, 0),
@@ -87,5 +84,6 @@ def _grouped(calls: pd.DataFrame, idle_ns: int) -> pd.DataFrame:
         total_in_gaps_ns=("total_in_gaps_ns", "sum"),
         loop_in_gaps_ns=("loop_in_gaps_ns", "sum"),
     ).reset_index()
+    found = found.astype({"name": "str", "kind": "str"})
     found["idle_share"] = found["self_in_gaps_ns"] / idle_ns
     return found.sort_values("self_in_gaps_ns", ascending=False, ignore_index=True)

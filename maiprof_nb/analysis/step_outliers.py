@@ -7,11 +7,12 @@ import numpy.typing as npt
 import pandas as pd
 
 from maiprof_nb.analysis._by_step import step_rows, sums_by_step
-from maiprof_nb.analysis._call_sites import is_user_code, nearest
+from maiprof_nb.analysis._call_sites import is_user_code
 from maiprof_nb.analysis._intervals import overlap
+from maiprof_nb.analysis._nesting import nearest_code
 from maiprof_nb.analysis._outliers import FAR_IN_SIGMA, FAR_SHARE, SIGMA_OF_MAD
 from maiprof_nb.analysis._remember import remembered
-from maiprof_nb.analysis.gap_causes import CAUSES, gap_causes
+from maiprof_nb.analysis.gap_causes import CAUSES, cause_column, gap_causes
 from maiprof_nb.analysis.operator_ranking import calls_with_python
 from maiprof_nb.analysis.phases import PHASES, phase_calls, phase_time
 from maiprof_nb.analysis.steps import figure_window, steps
@@ -119,14 +120,10 @@ def _gap_time_by_step(session: Session, marks: pd.DataFrame) -> pd.DataFrame:
     devices = found.groupby("recording")["device"].nunique(dropna=False)
     each = marks["recording"].map(devices).fillna(1).to_numpy()
     columns = {
-        cause: sums_by_step(marks, row, found[_column(cause)].to_numpy(np.int64)) // each
+        cause: sums_by_step(marks, row, found[cause_column(cause)].to_numpy(np.int64)) // each
         for cause in CAUSES
     }
     return pd.DataFrame(columns, index=marks.index)
-
-
-def _column(cause: str) -> str:
-    return f"{cause.replace(' ', '_').replace('-', '_')}_ns"
 
 
 def _call_time_by_step(session: Session, marks: pd.DataFrame, far: pd.Index) -> pd.DataFrame:
@@ -139,7 +136,7 @@ def _call_time_by_step(session: Session, marks: pd.DataFrame, far: pd.Index) -> 
     names = calls["name"].astype("str").to_numpy(object)
     number = np.arange(len(calls))
     named = (kind == "operator") | ((kind == "python") & is_user_code(calls["name"]))
-    owner = nearest(np.where(named, number, -1), calls["parent"].to_numpy(np.int64))
+    owner = nearest_code(np.where(named, number, -1), calls["parent"].to_numpy(np.int64))
     counted = (owner >= 0) & (row >= 0)
     own_ns = pd.Series(calls["self_ns"].to_numpy(np.int64)[counted])
     spent = pd.DataFrame({"row": row[counted], "call": names[owner[counted]], "ns": own_ns})

@@ -7,8 +7,10 @@ import numpy.typing as npt
 import pandas as pd
 
 from maiprof_nb.analysis._by_step import step_rows
-from maiprof_nb.analysis._call_sites import farthest, is_user_code, nearest
-from maiprof_nb.analysis._nesting import parents
+from maiprof_nb.analysis._call_origins import OF_CALL, OF_FORWARD, users_around
+from maiprof_nb.analysis._call_sites import farthest
+from maiprof_nb.analysis._host_calls import every_call
+from maiprof_nb.analysis._nesting import nearest_code
 from maiprof_nb.analysis._remember import remembered
 from maiprof_nb.analysis.steps import figure_window, steps
 from maiprof_nb.session import Session
@@ -37,7 +39,8 @@ def synchronisations(session: Session) -> pd.DataFrame:
         loses it, the device does not), ``pid``, ``tid``, ``operator`` (the outermost around
         it; missing for a call of the user's own), ``operator_event``, ``line`` (the user's
         innermost Python function around it, or else the innermost of all, if stacks were
-        recorded) and ``step``.
+        recorded), ``line_of`` (call, or forward where the wait is in the backward pass and the
+        line is that of the forward operator) and ``step``.
 
     Notes
     -----
@@ -45,25 +48,27 @@ def synchronisations(session: Session) -> pd.DataFrame:
     first and after the last operator are left out.
     """
     waits = _waits(session)
-    calls = _calls_around(session, waits)
-    count = len(waits)
-    start = calls["ts_ns"].to_numpy(np.int64)
-    lane = calls.groupby(["recording", "pid", "tid"], dropna=False).ngroup().to_numpy(np.int64)
-    parent = parents(lane, start, start + calls["dur_ns"].to_numpy(np.int64))
-    row = np.arange(len(calls))
-    is_engine = calls["name"].str.startswith("autograd::engine").to_numpy(bool)
-    is_operator = (calls["kind"] == "operators").to_numpy() & ~is_engine
-    is_python = (calls["kind"] == "python_calls").to_numpy()
-    users = is_python & is_user_code(calls["name"])
-    operator = farthest(np.where(is_operator, row, -1), parent)[:count]
-    own_line = nearest(np.where(users, row, -1), parent)[:count]
-    line = np.where(own_line >= 0, own_line, nearest(np.where(is_python, row, -1), parent)[:count])
+    calls = every_call(session)
+    keys = calls.loc[calls["kind"] == "launch", ["recording", "event"]]
+    at = waits[["recording", "event"]].merge(keys.assign(row=keys.index), how="left")["row"]
+    row = at.to_numpy(np.int64)
+    number = np.arange(len(calls))
+    engine = [text.startswith("autograd::engine") for text in calls["name"].cat.categories]
+    of_engine = np.array([*engine, False], dtype=bool)[calls["name"].cat.codes.to_numpy()]
+    is_operator = (calls["kind"] == "operator").to_numpy() & ~of_engine
+    python = np.where((calls["kind"] == "python").to_numpy(), number, -1)
+    parent = calls["parent"].to_numpy(np.int64)
+    operator = farthest(np.where(is_operator, number, -1), parent)[row]
+    users = users_around(calls)
+    line = np.where(users.row >= 0, users.row, nearest_code(python, parent))[row]
+    whose = np.array([OF_CALL, OF_FORWARD, None], dtype=object)
     marks = steps(session)
-    step = step_rows(marks, waits["recording"].to_numpy(np.int64), start[:count])
+    step = step_rows(marks, waits["recording"].to_numpy(np.int64), waits["ts_ns"].to_numpy())
     found = waits.rename(columns={"name": "call"}).assign(
         operator=_at(calls["name"], operator),
         operator_event=pd.array(_at(calls["event"], operator), dtype="Int64"),
         line=_at(calls["name"], line),
+        line_of=whose[np.where(line < 0, 2, users.of_forward[row])],
         step=pd.array(_at(marks["step"], step), dtype="Int64"),
     )
     return found.sort_values("dur_ns", ascending=False, ignore_index=True, kind="stable")
@@ -85,17 +90,6 @@ def _waits(session: Session) -> pd.DataFrame:
     last = waits["recording"].map(span["end_ns"].max())
     of_the_job = first.isna() | ((waits["ts_ns"] >= first) & (waits["ts_ns"] < last))
     return waits[of_the_job].reset_index(drop=True)
-
-
-def _calls_around(session: Session, waits: pd.DataFrame) -> pd.DataFrame:
-    """The waits, then the operators and Python calls of their threads."""
-    threads = waits[["recording", "pid", "tid"]].drop_duplicates()
-    parts = [waits.assign(kind="launches")]
-    for table in ("operators", "python_calls"):
-        part = session.table(table)
-        part = part[part["tid"].isin(set(threads["tid"]))][_COLUMNS].astype(_TEXT)
-        parts.append(part.merge(threads, on=["recording", "pid", "tid"]).assign(kind=table))
-    return pd.concat(parts, ignore_index=True)
 
 
 def _at(values: pd.Series, rows: Ints) -> list[object]:

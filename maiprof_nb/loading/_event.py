@@ -26,6 +26,7 @@ class Args(msgspec.Struct, gc=False, frozen=True):
     shared_memory: Any = msgspec.field(default=None, name="shared memory")
     collective: Any = msgspec.field(default=None, name="Collective name")
     sequence: Any = msgspec.field(default=None, name="Sequence number")
+    forward_thread: Any = msgspec.field(default=None, name="Fwd thread id")
     input_dims: msgspec.Raw = msgspec.field(default=NOTHING, name="Input Dims")
     input_dims_2021: msgspec.Raw = msgspec.field(default=NOTHING, name="Input dims")
     input_types: msgspec.Raw = msgspec.field(default=NOTHING, name="Input type")

@@ -222,6 +222,7 @@ def _operators(rows: Rows, at: Places) -> pd.DataFrame:
         | {
             "external_id": _external_ids(args),
             "sequence": integers([a.sequence for a in args]),
+            "forward_thread": integers([a.forward_thread for a in args]),
             "input_dims": written([a.input_dims or a.input_dims_2021 for a in args]),
             "input_types": written([a.input_types for a in args]),
             "concrete_inputs": written([a.concrete_inputs for a in args]),

@@ -16,6 +16,12 @@ SCHEMA = Schema(
             "Int64",
             "autograd sequence number, shared by a forward operator and its backward",
         ),
+        Column(
+            "forward_thread",
+            "Int64",
+            "the profiler's number of the thread that ran the forward of a backward function; 0 "
+            "for a forward operator",
+        ),
         Column("input_dims", "category", "shapes of the inputs as written, if recorded"),
         Column(
             "input_types",

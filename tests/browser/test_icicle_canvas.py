@@ -73,6 +73,24 @@ def test_a_click_selects_and_looks_into_and_escape_leads_out(shown: Shown) -> No
     expect(back).to_be_disabled()
 
 
+def test_looking_into_a_box_fetches_finer_ones(shown: Shown) -> None:
+    """What the first picture merges as small is there after a click on its caller, and said."""
+    coarse = set(shown.view.picture["nodes"]["path"])
+    box = shown.page.locator("canvas.mp-canvas").bounding_box()
+    assert box is not None
+    shown.page.mouse.click(box["x"] + 10, box["y"] + 1.5 * ROW)
+    shown.page.wait_for_function("() => document.querySelector('.maiprof').dataset.refined")
+    finer = shown.view.finer["nodes"]
+    fresh = [row for row, path in enumerate(finer["path"]) if path not in coarse]
+    assert fresh
+    name = finer["names"][finer["name"][fresh[0]]]
+    shown.page.get_by_label("Search frames").fill(name)
+    expect(said(shown)).to_contain_text("call path")
+    shown.page.get_by_label("Search frames").fill("")
+    shown.page.get_by_role("button", name="Back").click(click_count=2)
+    expect(shown.page.get_by_role("button", name="Back")).to_be_disabled()
+
+
 def test_arrows_walk_the_tree_and_enter_looks_into(shown: Shown) -> None:
     shown.page.focus("canvas.mp-canvas")
     shown.page.keyboard.press("ArrowDown")

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 import maiprof_nb
+from maiprof_nb import units
 from maiprof_nb.analysis.phase_steps import phase_steps
 from maiprof_nb.session import Session
 from maiprof_nb.timebase import TimeWindow
@@ -21,6 +22,7 @@ from maiprof_widgets import (
     Selection,
 )
 from maiprof_widgets.figures.phase_steps import binned
+from tests import tiny_traces as tiny
 
 SECOND = 1_000_000_000
 
@@ -48,6 +50,32 @@ def test_a_row_of_the_gaps_leads_there_and_stays(before: Session) -> None:
     assert link.window.start_ns < longest["ts_ns"]
     assert link.window.end_ns > longest["ts_ns"] + longest["dur_ns"]
     assert len(view.rows) > 1
+    assert link.moment_ns == longest["ts_ns"]
+    said = view.chosen.value
+    assert "Your line, with most time in the gap" in said
+    assert "recommender/table.py(31): read_sub_dataset" in said
+    assert f"{longest['pid']} / {longest['tid']}" in said
+    assert f"input {units.duration(longest['input_ns'])}" in said
+
+
+def test_a_gap_without_line_of_its_own_says_who_launched_what_ends_it() -> None:
+    """Nothing is recorded between the kernels but the launch; names from files are escaped."""
+    job = tiny.session(
+        tiny.python("<b>.py(1): late", 1190, 10),
+        tiny.launch(1, 1000),
+        tiny.kernel(1010, 10, correlation=1),
+        tiny.launch(2, 1191),
+        tiny.kernel(1300, 10, correlation=2),
+        tiny.python("a<b>.py(2): other", 1400, 10),
+        tiny.launch(3, 1401),
+        tiny.kernel(1405, 10, correlation=3),
+        tiny.launch(4, 1402),
+        tiny.kernel(1450, 10, correlation=4),
+    )
+    view = GapsView(job, LinkState())
+    assert view.status.value == ""
+    view.table.selected_rows = [int((view.rows["line_of"] == "launch").argmax())]
+    assert "the launch that ends it came from: <code>a&lt;b&gt;.py(2): other" in view.chosen.value
 
 
 def test_gaps_follow_the_window(before: Session) -> None:
@@ -67,25 +95,52 @@ def test_views_say_what_is_missing(cpu_job: Session) -> None:
     assert "ProfilerActivity.CUDA" in icicle.picture["empty"]
     icicle.gaps_only = False
     assert "empty" not in icicle.picture
-    assert any("sharded_iterrows" in name for name in icicle.picture["names"])
+    assert any("sharded_iterrows" in name for name in icicle.picture["nodes"]["names"])
 
 
 def test_the_icicle_follows_and_selects(before: Session) -> None:
     link = LinkState()
     view = IcicleView(before, link)
-    node = next(
-        number
-        for number, code in enumerate(view.picture["name"])
-        if "decode_row" in view.picture["names"][code]
-    )
-    assert view.picture["own"][node]
-    view._received(view, {"kind": "choose", "node": node}, [])
+    nodes = view.picture["nodes"]
+    node = next(n for n, code in enumerate(nodes["name"]) if "decode_row" in nodes["names"][code])
+    assert nodes["own"][node]
+    view._received(view, {"kind": "choose", "path": nodes["path"][node]}, [])
     assert link.selection == Selection("python_calls", name="recommender/table.py(84): decode_row")
     assert view.selected["name"] == "recommender/table.py(84): decode_row"
     link.window = TimeWindow(0, SECOND)  # before the first step there are no gaps
     assert "no moment" in view.picture["empty"]
-    view._received(view, {"kind": "choose", "node": 10**9}, [])
+    view._received(view, {"kind": "choose", "path": 10**9}, [])
     assert link.selection is None
+
+
+def test_looking_into_a_box_brings_what_was_too_small(before: Session) -> None:
+    """Of the whole, 0.2 % is the least; of a box that has 2 %, a fiftieth of that."""
+    view = IcicleView(before, gaps_only=False)
+    nodes = view.picture["nodes"]
+    total = sum(
+        ns for ns, parent in zip(nodes["total"], nodes["parent"], strict=True) if parent < 0
+    )
+    small = [
+        row for row, ns in enumerate(nodes["small"]) if ns and nodes["total"][row] < total / 20
+    ]
+    top = max(small, key=lambda row: nodes["small"][row])
+    view._received(view, {"kind": "look", "path": nodes["path"][top]}, [])
+    finer = view.finer["nodes"]
+    assert view.finer["under"] == finer["path"][0] == nodes["path"][top]
+    assert finer["total"][0] == nodes["total"][top]
+    assert finer["small"][0] < nodes["small"][top]
+    assert set(finer["path"]) - set(nodes["path"])
+    known = dict(zip(nodes["path"], nodes["total"], strict=True))
+    again = [
+        known[path] == ns
+        for path, ns in zip(finer["path"], finer["total"], strict=True)
+        if path in known
+    ]
+    assert again
+    assert all(again)
+    answer = view.finer["answer"]
+    view._received(view, {"kind": "look", "path": 10**9}, [])  # never sent: not answered
+    assert view.finer["answer"] == answer
 
 
 def test_a_bar_leads_to_its_step_and_slow_steps_are_marked(before: Session) -> None:

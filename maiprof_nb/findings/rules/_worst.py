@@ -25,11 +25,18 @@ def gap_rows(found: pd.DataFrame, column: str, count: int = 10) -> list[dict[str
             "ts_ns": int(row["ts_ns"]),
             "dur_ns": int(row["dur_ns"]),
             column: int(row[column]),
-            "line": row["user_line"] if row["user_line"] is not None else row["line"],
+            "line": _line(row),
         }
         for row in found.nlargest(count, column).to_dict("records")
         if row[column] > 0
     ]
+
+
+def _line(gap: dict[str, Any]) -> str | None:
+    """The user's line in the gap, else the innermost function, else who launched what ends it."""
+    lines = [gap["user_line"], gap["line"]]
+    ordered = reversed(lines) if gap["line_of"] == "launch" else lines
+    return next((line for line in ordered if isinstance(line, str)), None)
 
 
 def event_rows(

@@ -7,7 +7,6 @@ from typing import Any
 import pandas as pd
 
 from maiprof_nb import units
-from maiprof_nb.analysis._call_sites import recorded_line
 from maiprof_nb.analysis.gap_causes import gap_causes
 from maiprof_nb.analysis.steps import figure_window, steps
 from maiprof_nb.analysis.synchronisations import synchronisations
@@ -44,11 +43,12 @@ def ask(session: Session) -> Answer:
     )
     if share < WORTH_SHARE or mine.empty:
         return Passed(f"{figure}.")
-    evidence = _call_sites(session, mine)
+    evidence = _call_sites(mine)
     first = evidence[0]
     place = str(first["operator"] or first["call"])
     if first["line"]:
-        place += f" at {first['line']}"
+        of = "the backward of " if first["line_of"] == "forward" else ""
+        place += f" at {of}{first['line']}"
     return Found(
         title=f"{figure}; most often in {place}",
         severity=severity_of(share),
@@ -65,15 +65,15 @@ def _often(session: Session, waits: pd.DataFrame) -> str:
     return "once a step" if len(waits) == count else f"{len(waits) / count:.3g} times a step"
 
 
-def _call_sites(session: Session, waits: pd.DataFrame) -> list[dict[str, Any]]:
-    """Waits by operator and line, most frequent first; old traces' stacks for the first."""
-    by = waits.groupby(["recording", "call", "operator", "line"], dropna=False, sort=False)
+def _call_sites(waits: pd.DataFrame) -> list[dict[str, Any]]:
+    """Waits by operator and line, most frequent first."""
+    site = ["recording", "call", "operator", "line", "line_of"]
+    by = waits.groupby(site, dropna=False, sort=False)
     sites = by.agg(
-        waits=("dur_ns", "size"), waited_ns=("dur_ns", "sum"), event=("event", "first"),
-        operator_event=("operator_event", "first"),
-    ).reset_index()  # fmt: skip
+        waits=("dur_ns", "size"), waited_ns=("dur_ns", "sum"), event=("event", "first")
+    ).reset_index()
     sites = sites.sort_values(["waits", "waited_ns"], ascending=False).head(5)
-    rows = [
+    return [
         {
             "table": "launches",
             "recording": int(site["recording"]),
@@ -81,15 +81,12 @@ def _call_sites(session: Session, waits: pd.DataFrame) -> list[dict[str, Any]]:
             "call": site["call"],
             "operator": None if pd.isna(site["operator"]) else site["operator"],
             "line": None if pd.isna(site["line"]) else site["line"],
+            "line_of": None if pd.isna(site["line_of"]) else site["line_of"],
             "waits": int(site["waits"]),
             "waited_ns": int(site["waited_ns"]),
         }
         for site in sites.to_dict("records")
     ]
-    operator = sites["operator_event"].iloc[0]
-    if rows[0]["line"] is None and pd.notna(operator):
-        rows[0]["line"] = recorded_line(session, rows[0]["recording"], int(operator))
-    return rows
 
 
 RULE = Rule(

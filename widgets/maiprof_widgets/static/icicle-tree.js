@@ -2,20 +2,56 @@
 
 const CHAIN = 0.98; // a callee with this much of its caller's time adds nothing to see
 
-/** The nodes of a picture as objects, with their callees. */
-export function treeOf(picture) {
-  const nodes = picture.parent.map((parent, id) => ({
-    id, parent,
-    name: picture.names[picture.name[id]],
-    kind: picture.kind[id],
-    own: picture.own[id],
-    total: picture.total[id],
-    self: picture.self[id],
-    pruned: picture.pruned[id],
-    threads: picture.threads[id],
-    calls: picture.calls[id],
+/** Rows of a table of call paths as objects; `at` is where the first of them will be. */
+function rowsOf(table, at) {
+  return table.parent.map((parent, row) => ({
+    id: at + row,
+    parent: parent < 0 ? -1 : at + parent,
+    path: table.path[row],
+    name: table.names[table.name[row]],
+    kind: table.kind[row],
+    own: table.own[row],
+    total: table.total[row],
+    self: table.self[row],
+    small: table.small[row],
+    smalls: table.smalls[row],
+    threads: table.threads[row],
+    calls: table.calls[row],
     callees: [],
   }));
+}
+
+/** Nodes with what is under one path replaced by the finer nodes of that path. */
+function refined(nodes, { under, nodes: table }) {
+  const coarse = nodes.find((node) => node.path === under);
+  if (!coarse) return nodes;
+  const inside = new Set([coarse.id]);
+  for (const node of nodes) if (inside.has(node.parent)) inside.add(node.id); // callers come first
+  const kept = nodes.filter((node) => !inside.has(node.id) || node === coarse);
+  const place = new Map(kept.map((node, row) => [node.id, row]));
+  for (const node of kept) node.parent = place.get(node.parent) ?? -1;
+  kept.forEach((node, row) => { node.id = row; });
+  const [top, ...finer] = rowsOf(table, kept.length - 1);
+  Object.assign(coarse, { small: top.small, smalls: top.smalls });
+  for (const node of finer) if (node.parent === top.id) node.parent = coarse.id;
+  return [...kept, ...finer];
+}
+
+/**
+ * The nodes of a picture with their callees, refined by one layer after the other. Callees that
+ * are too small to be nodes are one node together, of kind small.
+ */
+export function treeOf(table, layers) {
+  const nodes = layers.reduce(refined, rowsOf(table, 0));
+  for (const node of [...nodes]) {
+    if (node.small) {
+      const name = `${node.smalls.toLocaleString("en-US")} small callee${node.smalls === 1 ? "" : "s"}`;
+      nodes.push({
+        ...node, id: nodes.length, parent: node.id, path: null, name, kind: "small", own: false,
+        total: node.small, self: node.small, small: 0, callees: [],
+      });
+    }
+  }
   for (const node of nodes) if (node.parent >= 0) nodes[node.parent].callees.push(node);
   return nodes;
 }
@@ -26,14 +62,19 @@ export function pathTo(nodes, id) {
   return path;
 }
 
+/** The one callee of a node that has just one, but for small ones. */
+export function onlyCallee(node) {
+  const real = node.callees.filter((callee) => callee.kind !== "small");
+  return real.length === 1 ? real[0] : null;
+}
+
 /** The node a chain of library frames ends in, and the frames passed over. */
 function endOfChain(node, every) {
   const passed = [];
   let at = node;
-  while (!every && at.kind !== "threads" && !at.own && at.callees.length === 1
-    && at.callees[0].total >= CHAIN * at.total) {
+  while (!every && at.kind !== "threads" && !at.own && onlyCallee(at)?.total >= CHAIN * at.total) {
     passed.push(at);
-    at = at.callees[0];
+    at = onlyCallee(at);
   }
   return { at, passed };
 }
@@ -78,7 +119,7 @@ export function matching(nodes, text) {
   let total = 0;
   const inside = new Array(nodes.length).fill(false);
   for (const node of nodes) { // callers come before callees
-    const hit = node.kind !== "threads" && node.name.toLowerCase().includes(wanted);
+    const hit = node.path !== null && node.kind !== "threads" && node.name.toLowerCase().includes(wanted);
     const covered = node.parent >= 0 && inside[node.parent];
     if (hit) found.add(node.id);
     if (hit && !covered) total += node.total;
@@ -89,8 +130,8 @@ export function matching(nodes, text) {
 
 /** The function of a frame `file.py(12): function`, else the name itself. */
 export function shortName(node) {
-  if (node.kind !== "python") return node.name;
+  if (node.kind !== "python" && node.kind !== "forward") return node.name;
   const frame = node.name.match(/^(.*?)\((\d+)\): (.*)$/);
-  if (!frame) return node.name;
-  return `${frame[3]}  ${frame[1].split("/").pop()}:${frame[2]}`;
+  const short = frame ? `${frame[3]}  ${frame[1].split("/").pop()}:${frame[2]}` : node.name;
+  return node.kind === "forward" ? `backward of ${short}` : short;
 }

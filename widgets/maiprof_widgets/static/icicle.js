@@ -2,7 +2,7 @@
 // callees. Click: look into; Escape: back.
 
 import { bytesText, durationText, element, mix, sizedCanvas, themeOf, watchTheme } from "./canvas-kit.js";
-import { boxesOf, matching, pathTo, shortName, treeOf } from "./icicle-tree.js";
+import { boxesOf, matching, onlyCallee, pathTo, shortName, treeOf } from "./icicle-tree.js";
 
 const ROW = 20;
 const MOST_PIXELS = 560; // then the boxes scroll
@@ -13,7 +13,11 @@ const KINDS = [
   ["range", "named ranges", 2],
   ["launch", "runtime calls", 3],
   ["native", "native code, or no stack", 7],
+  ["forward", "the backward pass of a line of yours", 5],
+  ["small", "small ones, together", null],
 ];
+
+const kindOf = (node) => (node.own && node.kind === "python" ? "own" : node.kind);
 
 function render({ model, el }) {
   const root = element("div", "maiprof mp-icicle");
@@ -46,6 +50,7 @@ function render({ model, el }) {
 
   let theme = themeOf(root);
   let nodes = [];
+  let layers = []; // finer nodes of what was looked into, the outermost first
   let boxes = [];
   let whole = 1;
   let focus = -1;
@@ -80,28 +85,42 @@ function render({ model, el }) {
     empty.hidden = !picture.empty;
     gapsBox.hidden = inBytes();
     for (const part of [scroller, legend, search, everyBox, back]) part.hidden = Boolean(picture.empty);
-    const path = focus >= 0 && nodes[focus] ? pathTo(nodes, focus).map((node) => node.name) : [];
-    nodes = picture.empty ? [] : treeOf(picture);
-    whole = nodes.reduce((sum, node) => sum + (node.parent < 0 ? node.total : 0), 0) || 1;
-    focus = samePlace(path);
-    cursor = null;
-    tip.hidden = true;
-    found = matching(nodes, search.value);
-    say(null);
-    lay();
+    layers = [];
+    grow();
+    if (focus >= 0) look();
     canvas.setAttribute("aria-label", `${picture.title}. ${picture.facts ?? ""} ${inWords()}`);
     root.dataset.painted = String(Number(root.dataset.painted ?? 0) + 1);
   }
 
-  /** The node of the new tree at the path that was looked into, as deep as it goes. */
-  function samePlace(path) {
-    let at = -1;
-    for (const name of path) {
-      const next = nodes.find((node) => node.parent === at && node.name === name);
-      if (!next) break;
-      at = next.id;
-    }
-    return at;
+  /** Builds the tree again, and stays at what was looked into. */
+  function grow() {
+    const picture = model.get("picture");
+    const places = focus >= 0 && nodes[focus] ? pathTo(nodes, focus).map((node) => node.path) : [];
+    const at = cursor === null ? null : nodes[cursor]?.path;
+    nodes = picture.empty ? [] : treeOf(picture.nodes, layers);
+    whole = nodes.reduce((sum, node) => sum + (node.parent < 0 ? node.total : 0), 0) || 1;
+    const rows = new Map(nodes.map((node) => [node.path, node.id]));
+    focus = places.reduceRight((found, path) => (found >= 0 ? found : rows.get(path) ?? -1), -1);
+    cursor = at === null || at === undefined ? null : rows.get(at) ?? null;
+    tip.hidden = true;
+    found = matching(nodes, search.value);
+    lay();
+  }
+
+  /** Asks Python for finer nodes of what is looked into. */
+  function look() {
+    const { path } = nodes[focus];
+    if (!layers.some((layer) => layer.under === path)) model.send({ kind: "look", path });
+  }
+
+  function refine() {
+    const finer = model.get("finer");
+    const node = nodes.find((one) => one.path === finer.under);
+    if (!node) return;
+    const above = new Set(pathTo(nodes, node.id).slice(0, -1).map((one) => one.path));
+    layers = [...layers.filter((layer) => above.has(layer.under)), finer];
+    grow();
+    root.dataset.refined = String(Number(root.dataset.refined ?? 0) + 1);
   }
 
   function inWords() {
@@ -127,8 +146,8 @@ function render({ model, el }) {
   }
 
   function colourOf(node) {
-    if (node.kind === "threads") return theme.rest;
-    const kind = node.own ? "own" : node.kind;
+    if (node.kind === "threads" || node.kind === "small") return theme.rest;
+    const kind = kindOf(node);
     const tone = KINDS.find(([name]) => name === kind)?.[2] ?? 7;
     return theme.tones[tone];
   }
@@ -207,7 +226,11 @@ function render({ model, el }) {
   function describe(node) {
     const times = `${amount(node.total)} with callees (${shareText(node)}), `
       + `${amount(node.self)} own`;
-    const small = node.pruned ? `, ${amount(node.pruned)} in small callees` : "";
+    const small = node.small ? `, ${amount(node.small)} in small callees` : "";
+    if (node.kind === "small") {
+      return { times: `${amount(node.total)} together (${shareText(node)})`,
+        counts: "too small to draw here; a click looks into their caller" };
+    }
     if (inBytes()) return { times: times + small, counts: plural(node.calls, "block") };
     const calls = node.kind === "threads" ? "" : `, ${plural(node.calls, "call")}`;
     return { times: times + small, counts: plural(node.threads, "thread") + calls };
@@ -270,6 +293,7 @@ function render({ model, el }) {
     focus = id;
     tip.hidden = true;
     lay();
+    if (focus >= 0) look();
   }
 
   function outward() {
@@ -281,16 +305,18 @@ function render({ model, el }) {
   /** The nearest caller that is drawn: library frames that only pass on are not. */
   function outerEnd(id) {
     let at = id;
-    while (at >= 0 && nodes[at].callees.length === 1 && !nodes[at].own && nodes[at].kind !== "threads") {
+    while (at >= 0 && onlyCallee(nodes[at]) && !nodes[at].own && nodes[at].kind !== "threads") {
       at = nodes[at].parent;
     }
     return at;
   }
 
   function chosen(box) {
-    lookInto(box.node.id === focus ? nodes[box.node.id].parent : box.node.id);
-    say(box.node.id);
-    model.send({ kind: "choose", node: box.node.id });
+    const { node } = box;
+    const into = node.kind === "small" ? nodes[node.parent] : node;
+    lookInto(into.id === focus && node === into ? node.parent : into.id);
+    say(into.id);
+    model.send({ kind: "choose", path: into.path });
   }
 
   function keyed(event) {
@@ -337,11 +363,11 @@ function render({ model, el }) {
   }
 
   function showLegend() {
-    const kinds = new Set(nodes.map((node) => (node.own ? "own" : node.kind)));
+    const kinds = new Set(nodes.map(kindOf));
     legend.replaceChildren(...KINDS.filter(([kind]) => kinds.has(kind)).map(([, text, tone]) => {
       const item = element("span", "mp-key");
       const chip = element("i", "mp-chip");
-      chip.style.background = `rgb(${theme.tones[tone].join(",")})`;
+      chip.style.background = `rgb(${(tone === null ? theme.rest : theme.tones[tone]).join(",")})`;
       item.append(chip, element("span", "mp-key-text", text));
       return item;
     }), element("span", "mp-dim", "Click: look into. Escape or Back: out again. Arrows: walk."));
@@ -383,6 +409,7 @@ function render({ model, el }) {
   const followed = () => { gapsOn.checked = model.get("gaps_only"); };
   const listeners = {
     "change:picture": drawn,
+    "change:finer": refine,
     "change:gaps_only": followed,
     "change:selected": redraw,
     "change:theme": retheme,

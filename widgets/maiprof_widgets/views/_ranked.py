@@ -122,7 +122,11 @@ def _call_columns(top: pd.DataFrame) -> pd.DataFrame:
         columns["Input shapes"] = top["input_dims"].astype("str").fillna("")
     for column, title in _TOGETHER.items():
         if column in top:
-            columns[title] = _text(top[column])
+            of_forward = (top["line_of"] == "forward").to_numpy()
+            columns[title] = [
+                f"{text} (of its forward)" if backward else text
+                for text, backward in zip(_text(top[column]), of_forward, strict=True)
+            ]
     columns |= {
         "Calls": top["calls"],
         "Self (ms)": (top["self_ns"] / 1e6).round(3),

@@ -22,11 +22,13 @@ from maiprof_widgets.views.status import sentence_of
 _LOG = logging.getLogger(__name__)
 _QUIET_S = 0.15  # a drag in another view asks many times a second
 _MAX_NAME = 400
+_MAX_FINER = 1500  # call paths of what is looked into
 _TABLES = {
     "python": "python_calls",
     "operator": "operators",
     "range": "annotations",
     "launch": "launches",
+    "forward": "python_calls",
 }
 
 
@@ -53,13 +55,15 @@ class IcicleView(anywidget.AnyWidget):
 
     Notes
     -----
-    Follows ``link.window``; sets ``link.selection`` by a click.
+    Follows ``link.window``; sets ``link.selection`` by a click. A box that is looked into is
+    asked for again, down to finer call paths; what stays too small is one box that says so.
     """
 
     _esm = module("icicle.js")
     _css = styles("views.css")
 
     picture = traitlets.Dict().tag(sync=True)
+    finer = traitlets.Dict().tag(sync=True)
     gaps_only = traitlets.Bool(default_value=True).tag(sync=True)
     selected = traitlets.Dict().tag(sync=True)
     theme = traitlets.Enum(("auto", "light", "dark"), default_value="auto").tag(sync=True)
@@ -67,7 +71,7 @@ class IcicleView(anywidget.AnyWidget):
 
     def __init__(self, session: Session, link: LinkState | None = None, **traits: Any) -> None:
         self.session, self.link = session, link or LinkState()
-        self._nodes = pd.DataFrame()
+        self._sent: dict[int, tuple[str, str]] = {}  # kind and name of each path
         super().__init__(**traits)
         self._show()
         self._show_selection()
@@ -88,7 +92,7 @@ class IcicleView(anywidget.AnyWidget):
         return icicle(self.session, window=self.link.window, gaps_only=self.gaps_only)
 
     def _show(self) -> None:
-        self.status, empty = "", ""
+        self.status, empty, self._sent = "", "", {}
         try:
             found = self.found()
         except NotAnswerableError as problem:
@@ -98,11 +102,14 @@ class IcicleView(anywidget.AnyWidget):
         except Exception as problem:  # noqa: BLE001 - a view must never die silently
             _LOG.warning("the icicle view failed", exc_info=True)
             found, self.status = None, f"This view failed ({type(problem).__name__}: {problem})."
-        self._nodes = pd.DataFrame() if found is None else found.nodes
         if found is None or found.nodes.empty:
             self.picture = {"title": self._title(), "empty": empty or self._nothing(found)}
             return
-        self.picture = {"title": self._title(), "facts": _facts(found), **_arrays(found.nodes)}
+        self.picture = {
+            "title": self._title(),
+            "facts": _facts(found),
+            "nodes": self._arrays(found.nodes),
+        }
 
     def _title(self) -> str:
         if self.gaps_only:
@@ -123,15 +130,53 @@ class IcicleView(anywidget.AnyWidget):
         )
 
     def _received(self, _widget: Any, content: Any, _buffers: Any) -> None:
-        if not isinstance(content, dict) or content.get("kind") != "choose":
+        if not isinstance(content, dict) or not isinstance(path := content.get("path"), int):
             return
-        node = content.get("node")
-        if node is None or not 0 <= int(node) < len(self._nodes):
-            self.link.selection = None
+        if content.get("kind") == "choose":
+            kind, name = self._sent.get(path, ("", ""))
+            table = _TABLES.get(kind)
+            self.link.selection = Selection(table, name=name) if table else None
+        elif content.get("kind") == "look" and path in self._sent:
+            self._look(path)
+
+    def _look(self, path: int) -> None:
+        """Send the finer paths under one that was sent."""
+        try:
+            found = icicle(
+                self.session,
+                window=self.link.window,
+                gaps_only=self.gaps_only,
+                under=path,
+                max_nodes=_MAX_FINER,
+            )
+        except Exception as problem:  # noqa: BLE001 - a view must never die silently
+            _LOG.warning("the icicle view failed", exc_info=True)
+            self.status = f"This view failed ({type(problem).__name__}: {problem})."
             return
-        row = self._nodes.iloc[int(node)]
-        table = _TABLES.get(str(row["kind"]))
-        self.link.selection = Selection(table, name=str(row["name"])) if table else None
+        if len(found.nodes):
+            answer = self.finer.get("answer", 0) + 1  # else the same nodes are not sent again
+            self.finer = {"answer": answer, "under": path, "nodes": self._arrays(found.nodes)}
+
+    def _arrays(self, nodes: pd.DataFrame) -> dict[str, Any]:
+        """Columns for the browser; each name once."""
+        codes, texts = pd.factorize(nodes["name"])
+        kinds = nodes["kind"].tolist()
+        paths = nodes["path"].tolist()
+        self._sent |= dict(zip(paths, zip(kinds, nodes["name"], strict=True), strict=True))
+        return {
+            "names": [escaping.visible(text)[:_MAX_NAME] for text in texts],
+            "path": paths,
+            "name": codes.tolist(),
+            "parent": nodes["parent"].tolist(),
+            "kind": kinds,
+            "own": nodes["own"].tolist(),
+            "total": nodes["total_ns"].tolist(),
+            "self": nodes["self_ns"].tolist(),
+            "small": nodes["pruned_ns"].tolist(),
+            "smalls": nodes["pruned"].tolist(),
+            "threads": nodes["threads"].tolist(),
+            "calls": nodes["calls"].tolist(),
+        }
 
 
 def _facts(found: Icicle) -> str:
@@ -141,23 +186,8 @@ def _facts(found: Icicle) -> str:
         f"recorded host time in it, summed over {threads} thread{'s' if threads != 1 else ''}."
     )
     if found.dropped:
-        said += f" {units.count(found.dropped)} call paths are too small to draw."
+        said += (
+            f" {units.count(found.dropped)} call paths are too small to draw: look into a box to "
+            "see those under it."
+        )
     return said
-
-
-def _arrays(nodes: pd.DataFrame) -> dict[str, Any]:
-    """Columns for the browser; each name once."""
-    codes, texts = pd.factorize(nodes["name"])
-    return {
-        "names": [escaping.visible(text)[:_MAX_NAME] for text in texts],
-        "tables": _TABLES,
-        "name": codes.tolist(),
-        "parent": nodes["parent"].tolist(),
-        "kind": nodes["kind"].tolist(),
-        "own": nodes["own"].tolist(),
-        "total": nodes["total_ns"].tolist(),
-        "self": nodes["self_ns"].tolist(),
-        "pruned": nodes["pruned_ns"].tolist(),
-        "threads": nodes["threads"].tolist(),
-        "calls": nodes["calls"].tolist(),
-    }

@@ -18,6 +18,7 @@ from maiprof_widgets.views._static import module, styles
 
 _LOG = logging.getLogger(__name__)
 _MAX_NAME = 400
+_MAX_FINER = 2000
 _ROOT = "threads"  # the icicle's word for a group that is no frame
 
 
@@ -40,6 +41,7 @@ class MemoryFlameView(anywidget.AnyWidget):
     _css = styles("views.css")
 
     picture = traitlets.Dict().tag(sync=True)
+    finer = traitlets.Dict().tag(sync=True)
     gaps_only = traitlets.Bool(default_value=False).tag(sync=True)
     selected = traitlets.Dict().tag(sync=True)
     theme = traitlets.Enum(("auto", "light", "dark"), default_value="auto").tag(sync=True)
@@ -48,36 +50,50 @@ class MemoryFlameView(anywidget.AnyWidget):
     def __init__(self, link: LinkState, **traits: Any) -> None:
         self.link = link
         self.nodes = pd.DataFrame()
-        self._recording = 0
+        self._peak: MemoryPeak | None = None
+        self._stacks: dict[int, int] = {}  # the stack behind each call path that was sent
         super().__init__(picture={"title": "", "unit": "bytes", "empty": " "}, **traits)
         self.on_msg(self._received)
 
     def show(self, peak: MemoryPeak, title: str) -> None:
         """Show what was live at a moment."""
+        self._peak, self._stacks = peak, {}
         self.nodes = memory_flame(peak)
-        self._recording = peak.log.device.recording
-        total = int(self.nodes["size_bytes"].iloc[0])
+        total = int(self.nodes["size_bytes"].iloc[0]) if len(self.nodes) else 0
         if not total:
             self.clear(title, "Nothing was allocated then.")
             return
         blocks = units.count(int(self.nodes["blocks"].iloc[0]))
         facts = f"{units.size(total)} in {blocks} blocks, merged by the stack that allocated them."
-        self.picture = {"title": title, "facts": facts, "unit": "bytes", **_arrays(self.nodes)}
+        self.picture = {
+            "title": title,
+            "facts": facts,
+            "unit": "bytes",
+            "nodes": self._sent(self.nodes),
+        }
 
     def clear(self, title: str, sentence: str) -> None:
         """Say why there is nothing to show."""
-        self.nodes = pd.DataFrame()
+        self.nodes, self._peak, self._stacks = pd.DataFrame(), None, {}
         self.picture = {"title": title, "unit": "bytes", "empty": sentence}
 
     def _received(self, _widget: Any, content: Any, _buffers: Any) -> None:
-        if not isinstance(content, dict) or content.get("kind") != "choose":
+        if not isinstance(content, dict) or self._peak is None:
             return
-        node = content.get("node")
-        stack = -1
-        if node is not None and 0 <= int(node) < len(self.nodes):
-            stack = int(self.nodes["stack"].iloc[int(node)])
-        chosen = Selection("stacks", row=stack, recording=self._recording) if stack >= 0 else None
-        self.link.selection = chosen
+        path = content.get("path")
+        if content.get("kind") == "choose":
+            stack = self._stacks.get(path, -1) if isinstance(path, int) else -1
+            recording = self._peak.log.device.recording
+            chosen = Selection("stacks", row=stack, recording=recording) if stack >= 0 else None
+            self.link.selection = chosen
+        elif content.get("kind") == "look" and path in self._stacks:
+            finer = memory_flame(self._peak, under=path, max_nodes=_MAX_FINER)
+            answer = self.finer.get("answer", 0) + 1  # else the same nodes are not sent again
+            self.finer = {"answer": answer, "under": path, "nodes": self._sent(finer)}
+
+    def _sent(self, nodes: pd.DataFrame) -> dict[str, Any]:
+        self._stacks |= dict(zip(nodes["path"].tolist(), nodes["stack"].tolist(), strict=True))
+        return _arrays(nodes)
 
 
 def _arrays(nodes: pd.DataFrame) -> dict[str, Any]:
@@ -86,12 +102,14 @@ def _arrays(nodes: pd.DataFrame) -> dict[str, Any]:
     return {
         "names": [escaping.visible(text)[:_MAX_NAME] for text in texts],
         "name": codes.tolist(),
+        "path": nodes["path"].tolist(),
         "parent": nodes["parent"].tolist(),
         "kind": nodes["kind"].replace("all", _ROOT).tolist(),
         "own": nodes["own"].tolist(),
         "total": nodes["size_bytes"].tolist(),
         "self": nodes["self_bytes"].tolist(),
-        "pruned": nodes["pruned_bytes"].tolist(),
+        "small": nodes["pruned_bytes"].tolist(),
+        "smalls": nodes["pruned"].tolist(),
         "threads": [0] * len(nodes),
         "calls": nodes["blocks"].tolist(),
     }
