@@ -11,6 +11,7 @@ from maiprof_widgets.views.gap_functions import GapFunctionsView
 from maiprof_widgets.views.gaps import GapsView
 from maiprof_widgets.views.icicle import IcicleView
 from maiprof_widgets.views.job_states import JobStatesView
+from maiprof_widgets.views.launches import LaunchesView
 from maiprof_widgets.views.memory import MemoryView
 from maiprof_widgets.views.metric_figures import MetricFiguresView
 from maiprof_widgets.views.metrics import MetricsView
@@ -18,6 +19,7 @@ from maiprof_widgets.views.page import PageView
 from maiprof_widgets.views.phase_steps import PhaseStepsView
 from maiprof_widgets.views.phases import PhasesView
 from maiprof_widgets.views.ranking import RankingView
+from maiprof_widgets.views.roofline import RooflineView
 from maiprof_widgets.views.tensor_cores import TensorCoresView
 from maiprof_widgets.views.utilisation import UtilisationView
 from maiprof_widgets.views.verdict import VerdictView
@@ -28,6 +30,7 @@ __all__ = [
     "GapsView",
     "IcicleView",
     "JobStatesView",
+    "LaunchesView",
     "LinkState",
     "MemoryView",
     "MetricFiguresView",
@@ -37,6 +40,7 @@ __all__ = [
     "PhaseStepsView",
     "PhasesView",
     "RankingView",
+    "RooflineView",
     "Selection",
     "StartPage",
     "TensorCoresView",

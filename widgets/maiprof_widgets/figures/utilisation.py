@@ -28,7 +28,7 @@ def gpu_panel(use: pd.DataFrame, measured: pd.DataFrame) -> Panel:
     rows = use[use["what"] == "gpu"]
     groups = list(rows.groupby("series", sort=False))
     if len(groups) > _MANY_DEVICES:
-        return _heat_panel("GPU: share of time with any work, one row a device", "%", groups, 100)
+        return heat_panel("GPU: share of time with any work, one row a device", "%", groups, 100)
     style = "area" if len(groups) == 1 else "line"
     curves = [
         Curve(f"{label} (trace)", r["ts_ns"].to_numpy(), r["value"].to_numpy() * 100, style)
@@ -90,7 +90,7 @@ def host_panel(use: pd.DataFrame) -> Panel:
     hosts = list(use[use["what"] == "framework"].groupby("series", sort=False))
     if len(hosts) > _MANY_HOSTS:
         title = "CPU: threads in operators and launch calls, one row a rank (not CPU utilisation)"
-        return _heat_panel(title, "threads", hosts, None)
+        return heat_panel(title, "threads", hosts, None)
     curves = []
     for what, style, words in (
         ("framework", "area", "in operators and launch calls"),
@@ -107,7 +107,7 @@ def host_panel(use: pd.DataFrame) -> Panel:
     )
 
 
-def _heat_panel(
+def heat_panel(
     title: str, unit: str, groups: list[tuple[object, pd.DataFrame]], highest: float | None
 ) -> Panel:
     """One row of colour a series; all series have the same bins."""
@@ -121,7 +121,7 @@ def _heat_panel(
         unit,
         (Curve(title, edges.astype(np.int64), values, "heat", names),),
         height_px=min(max(_ROW_PX * len(groups), _LEAST_PX), _MOST_PX),
-        bounds=(0, highest or max(1.0, float(np.ceil(values.max(initial=0))))),
+        bounds=(0, highest or max(1.0, float(np.ceil(np.nanmax(values, initial=0))))),
     )
 
 
