@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+from maiprof_nb.findings.generation import generation_verdict, work_verdict
 from maiprof_nb.findings.gpu_metrics import metrics_verdict
 from maiprof_nb.findings.python_while_idle import python_verdict
 from maiprof_nb.findings.training_loop import loop_verdict
 from maiprof_nb.findings.utilisation import utilisation_verdict
 from maiprof_nb.findings.verdict import Verdict
 
-__all__ = ["Verdict", "loop_verdict", "metrics_verdict", "python_verdict", "utilisation_verdict"]
+__all__ = [
+    "Verdict",
+    "generation_verdict",
+    "loop_verdict",
+    "metrics_verdict",
+    "python_verdict",
+    "utilisation_verdict",
+    "work_verdict",
+]

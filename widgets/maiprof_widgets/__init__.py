@@ -9,9 +9,11 @@ from maiprof_widgets.link import LinkState, Selection
 from maiprof_widgets.views.findings import FindingsView
 from maiprof_widgets.views.gap_functions import GapFunctionsView
 from maiprof_widgets.views.gaps import GapsView
+from maiprof_widgets.views.generation import GenerationView
 from maiprof_widgets.views.icicle import IcicleView
 from maiprof_widgets.views.job_states import JobStatesView
 from maiprof_widgets.views.launches import LaunchesView
+from maiprof_widgets.views.loop import LoopView
 from maiprof_widgets.views.memory import MemoryView
 from maiprof_widgets.views.metric_figures import MetricFiguresView
 from maiprof_widgets.views.metrics import MetricsView
@@ -28,10 +30,12 @@ __all__ = [
     "FindingsView",
     "GapFunctionsView",
     "GapsView",
+    "GenerationView",
     "IcicleView",
     "JobStatesView",
     "LaunchesView",
     "LinkState",
+    "LoopView",
     "MemoryView",
     "MetricFiguresView",
     "MetricsView",

@@ -162,7 +162,7 @@ def marks_panel(
         else "Steps (choose an operator in the table to mark its calls)",
         "",
         (
-            _segments(
+            segments(
                 "steps",
                 steps["ts_ns"],
                 steps["ts_ns"] + steps["dur_ns"],
@@ -171,7 +171,7 @@ def marks_panel(
                 colours[0],
                 7,
             ),
-            _segments(
+            segments(
                 "marks", marks["ts_ns"], marks["end_ns"], _MARKS_AT, mark_texts, colours[1], 11
             ),
         ),
@@ -182,7 +182,7 @@ def marks_panel(
     )
 
 
-def _segments(
+def segments(
     name: str,
     start: pd.Series,
     end: pd.Series,
