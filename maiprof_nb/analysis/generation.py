@@ -60,9 +60,7 @@ def generation(session: Session) -> pd.DataFrame:
     their embedding's input (record_shapes): more than one token a sequence is prefill.
     A pass launched as one graph launches one piece of work and runs many: those count here.
     """
-    found = _marked(session)
-    if found.empty:
-        found = _by_width(session)
+    found = _passes(session)
     if found.empty:
         raise NotAnswerableError(
             "the recording shows no generation of text in prefill and decode",
@@ -79,10 +77,14 @@ def generation(session: Session) -> pd.DataFrame:
 
 def generates(session: Session) -> bool:
     """Whether the recording shows generation of text, and no training beside it."""
-    try:
-        return not _trains(session) and bool(len(generation(session)))
-    except NotAnswerableError:
-        return False
+    return not _trains(session) and not _passes(session).empty
+
+
+@remembered
+def _passes(session: Session) -> pd.DataFrame:
+    """Passes by the servers' marks; where there are none, by the width of a model's calls."""
+    marked = _marked(session)
+    return _by_width(session) if marked.empty else marked
 
 
 def _trains(session: Session) -> bool:
