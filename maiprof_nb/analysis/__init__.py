@@ -9,9 +9,13 @@ from maiprof_nb.analysis.comparison import compare
 from maiprof_nb.analysis.device_activity import breakdown, gaps
 from maiprof_nb.analysis.gap_causes import gap_causes, idle_by_cause
 from maiprof_nb.analysis.generation import generation
+from maiprof_nb.analysis.generation_stages import generation_stages
 from maiprof_nb.analysis.icicle import icicle
 from maiprof_nb.analysis.job_states import job_states
 from maiprof_nb.analysis.kernel_ranking import kernel_ranking
+from maiprof_nb.analysis.launch_bound_operators import launch_bound_operators
+from maiprof_nb.analysis.launch_queue import launch_queue
+from maiprof_nb.analysis.launch_rate import launch_rate
 from maiprof_nb.analysis.memory_diff import memory_diff
 from maiprof_nb.analysis.memory_peak import memory_peak
 from maiprof_nb.analysis.metrics import metric_series, metric_summary
@@ -40,10 +44,14 @@ __all__ = [
     "gap_causes",
     "gaps",
     "generation",
+    "generation_stages",
     "icicle",
     "idle_by_cause",
     "job_states",
     "kernel_ranking",
+    "launch_bound_operators",
+    "launch_queue",
+    "launch_rate",
     "live_at",
     "memory_curve",
     "memory_diff",

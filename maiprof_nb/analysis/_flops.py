@@ -87,6 +87,13 @@ def effort(name: str, call: Call) -> Effort | None:
         return None
 
 
+def kind_of(name: str) -> str:
+    """What an operator of `RULES` is: a matrix product, a convolution or attention."""
+    if "conv" in name:
+        return "convolution"
+    return "attention" if "attention" in name else "matrix product"
+
+
 def _list(text: object) -> list[Any]:
     if not isinstance(text, str):
         return []

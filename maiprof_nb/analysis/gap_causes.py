@@ -8,18 +8,12 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-<<<<<<< HEAD
-from maiprof_nb.analysis._call_sites import is_user_code
-from maiprof_nb.analysis._garbage import COLLECTION
-from maiprof_nb.analysis._intervals import Union, minus, overlap, union, union_of
-from maiprof_nb.analysis._nesting import nearest_code, parents
-=======
 from maiprof_nb.analysis._call_origins import OF_CALL, OF_FORWARD, users_around
+from maiprof_nb.analysis._garbage import COLLECTION
 from maiprof_nb.analysis._host_calls import host_calls
 from maiprof_nb.analysis._innermost import innermost
 from maiprof_nb.analysis._intervals import union_of
 from maiprof_nb.analysis._nesting import nearest_code
->>>>>>> w-lines
 from maiprof_nb.analysis._remember import remembered
 from maiprof_nb.analysis.device_activity import gaps
 from maiprof_nb.session import Session

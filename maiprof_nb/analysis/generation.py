@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from maiprof_nb.analysis._remember import remembered
+from maiprof_nb.analysis.launched_work import launched_work
 from maiprof_nb.errors import NotAnswerableError
 from maiprof_nb.session import Session
 
@@ -29,7 +30,7 @@ _STEP = re.compile(
     r"(?:[^\]]*?\btoks=(?P<tokens>\d+))?"
 )
 _MODULE = re.compile(r"^nn\.Module: ")
-_TRAINING = re.compile(r"autograd::engine::evaluate_function|Optimizer\.step#")
+_TRAINING = re.compile(r"^autograd::engine::evaluate_function|^Optimizer\.step#")
 _COLUMNS = ["recording", "rank", "ts_ns", "dur_ns"]
 
 
@@ -41,9 +42,11 @@ def generation(session: Session) -> pd.DataFrame:
     -------
     DataFrame
         In order of time: ``recording``, ``rank``, ``ts_ns``, ``dur_ns`` (host time of the pass),
-        ``stage`` (prefill, decode, mixed), ``prefill_requests``, ``prefill_tokens``,
-        ``decode_requests`` (missing where not stated), ``device_ns`` (durations of device work
-        launched in it, summed), ``kernels`` and ``recognised_by``.
+        ``end_ns`` (of the pass or of the last device work launched in it), ``stage`` (prefill,
+        decode, mixed), ``prefill_requests``, ``prefill_tokens``, ``decode_requests``, ``tokens``
+        (those of the prompts and one a decoding request; missing where not stated),
+        ``device_ns`` (durations of device work launched in it, summed), ``launches`` (calls that
+        started any), ``kernels`` and ``recognised_by``.
 
     Raises
     ------
@@ -57,9 +60,7 @@ def generation(session: Session) -> pd.DataFrame:
     their embedding's input (record_shapes): more than one token a sequence is prefill.
     A pass launched as one graph launches one piece of work and runs many: those count here.
     """
-    found = _marked(session)
-    if found.empty:
-        found = _by_width(session)
+    found = _passes(session)
     if found.empty:
         raise NotAnswerableError(
             "the recording shows no generation of text in prefill and decode",
@@ -67,21 +68,43 @@ def generation(session: Session) -> pd.DataFrame:
             "with_stack=True",
         )
     found = found.sort_values(["recording", "ts_ns"], ignore_index=True)
-    device, kernels = _launched(session, found)
-    return found.assign(device_ns=device, kernels=kernels)[
-        [*_COLUMNS, "stage", "prefill_requests", "prefill_tokens", "decode_requests",
-         "device_ns", "kernels", "recognised_by"]
+    found = found.assign(tokens=found["prefill_tokens"] + found["decode_requests"])
+    return found.assign(**_launched(session, found))[
+        [*_COLUMNS, "end_ns", "stage", "prefill_requests", "prefill_tokens", "decode_requests",
+         "tokens", "device_ns", "launches", "kernels", "recognised_by"]
     ]  # fmt: skip
+
+
+def generates(session: Session) -> bool:
+    """Whether the recording shows generation of text, and no training beside it."""
+    return not _trains(session) and not _passes(session).empty
+
+
+@remembered
+def _passes(session: Session) -> pd.DataFrame:
+    """Passes by the servers' marks; where there are none, by the width of a model's calls."""
+    marked = _marked(session)
+    return _by_width(session) if marked.empty else marked
+
+
+def _trains(session: Session) -> bool:
+    return any(
+        len(_names_like(session.table(table), _TRAINING)) for table in ("operators", "annotations")
+    )
+
+
+def _names_like(rows: pd.DataFrame, pattern: re.Pattern[str]) -> list[str]:
+    """Names of a table that match; each is looked at once."""
+    return [name for name in rows["name"].cat.categories if pattern.search(str(name))]
 
 
 def _marked(session: Session) -> pd.DataFrame:
     ranges = session.table("annotations")
-    names = ranges["name"].astype("str")
     for rule, read in ((_EXECUTE, _executed), (_STEP, _stepped)):
-        known = {name: read(rule.match(name)) for name in names.unique() if rule.match(name)}
-        mine = names.isin(list(known)).to_numpy()
+        known = {name: read(rule.match(str(name))) for name in _names_like(ranges, rule)}
+        mine = ranges["name"].isin(list(known)).to_numpy()
         if mine.any():
-            facts = pd.DataFrame([known[name] for name in names[mine]])
+            facts = pd.DataFrame([known[name] for name in ranges["name"][mine]])
             made = pd.concat([ranges[mine][_COLUMNS].reset_index(drop=True), facts], axis=1)
             return _typed(made.assign(recognised_by=BY_MARK))
     return _typed(ranges.head(0)[_COLUMNS].assign(**_facts("", None, None, None), recognised_by=""))
@@ -122,14 +145,13 @@ def _by_width(session: Session) -> pd.DataFrame:
     """Outermost calls of one module by how many tokens a sequence its embedding takes."""
     operators = session.table("operators")
     calls = session.table("python_calls")
-    calls = calls[calls["name"].astype("str").str.contains(_MODULE)]
-    names = operators["name"].astype("str")
+    calls = calls[calls["name"].isin(_names_like(calls, _MODULE))]
     nothing = _typed(
         calls.head(0)[_COLUMNS].assign(**_facts("", None, None, None), recognised_by="")
     )
-    if calls.empty or names.str.contains(_TRAINING).any() or "input_dims" not in operators:
+    if calls.empty or _trains(session):
         return nothing
-    lookups = operators[(names == "aten::embedding") & operators["input_dims"].notna()]
+    lookups = operators[(operators["name"] == "aten::embedding") & operators["input_dims"].notna()]
     passes = _outermost(calls)
     if lookups.empty or passes.empty:
         return nothing
@@ -183,27 +205,25 @@ def _width(dims: str) -> tuple[int, int] | None:
     return (1, sizes[0]) if len(sizes) == 1 else (int(np.prod(sizes[:-1])), sizes[-1])
 
 
-def _launched(session: Session, found: pd.DataFrame) -> tuple[Ints, Ints]:
-    """Duration and number of the pieces of device work launched within each pass."""
-    work = session.table("kernels")[["recording", "dur_ns", "correlation", "ts_ns"]]
-    launches = session.table("launches")
-    launches = launches[launches["correlation"].notna()].drop_duplicates(
-        ["recording", "correlation"]
-    )
-    at = work.merge(
-        launches[["recording", "correlation", "ts_ns"]],
-        on=["recording", "correlation"], how="left", suffixes=("", "_launch"),
-    )  # fmt: skip
-    moment = at["ts_ns_launch"].fillna(at["ts_ns"]).to_numpy(np.int64)
-    device = np.zeros(len(found), dtype=np.int64)
-    count = np.zeros(len(found), dtype=np.int64)
+def _launched(session: Session, found: pd.DataFrame) -> dict[str, Ints]:
+    """End, durations and numbers of the device work launched within each pass."""
+    work = launched_work(session)
+    known = (work["launch"] >= 0).to_numpy()
+    moment = np.where(known, work["launch_ns"], work["ts_ns"])
+    dur, first = work["dur_ns"].to_numpy(np.int64), work["first"].to_numpy()
+    finish = work["ts_ns"].to_numpy(np.int64) + dur
+    end = (found["ts_ns"] + found["dur_ns"]).to_numpy(np.int64).copy()
+    device, launches, kernels = (np.zeros(len(found), dtype=np.int64) for _ in range(3))
     for recording, rows in found.groupby("recording"):
-        mine = (at["recording"] == recording).to_numpy()
-        start = rows["ts_ns"].to_numpy(np.int64)
-        index = np.searchsorted(start, moment[mine], side="right") - 1
-        end = start + rows["dur_ns"].to_numpy(np.int64)
-        inside = (index >= 0) & (moment[mine] < end[np.maximum(index, 0)])
-        place = rows.index.to_numpy()[index[inside]]
-        np.add.at(device, place, at["dur_ns"].to_numpy(np.int64)[mine][inside])
-        np.add.at(count, place, 1)
-    return device, count
+        mine = np.flatnonzero(work["recording"] == recording)
+        index = np.searchsorted(rows["ts_ns"].to_numpy(), moment[mine], side="right") - 1
+        place = rows.index.to_numpy()[np.maximum(index, 0)]
+        inside = (index >= 0) & (
+            moment[mine] < (found["ts_ns"] + found["dur_ns"]).to_numpy()[place]
+        )
+        mine, place = mine[inside], place[inside]
+        np.add.at(device, place, dur[mine])
+        np.add.at(launches, place, first[mine])
+        np.add.at(kernels, place, 1)
+        np.maximum.at(end, place, finish[mine])
+    return {"end_ns": end, "device_ns": device, "launches": launches, "kernels": kernels}

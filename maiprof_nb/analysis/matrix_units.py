@@ -7,7 +7,7 @@ import pandas as pd
 
 from maiprof_nb.analysis._devices import DeviceFacts, device_facts
 from maiprof_nb.analysis.device_activity import require_activity
-from maiprof_nb.analysis.roofline import matrix_calls
+from maiprof_nb.analysis.matrix_calls import matrix_calls
 from maiprof_nb.analysis.tensor_cores import NO, verdict_of
 from maiprof_nb.session import Session
 

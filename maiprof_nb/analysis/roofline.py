@@ -6,97 +6,39 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from maiprof_nb import units
 from maiprof_nb.analysis import _flops
 from maiprof_nb.analysis._devices import DeviceFacts, device_facts
-from maiprof_nb.analysis._remember import remembered
-from maiprof_nb.analysis._work_owners import work_owners
 from maiprof_nb.analysis.device_activity import require_activity
+from maiprof_nb.analysis.matrix_calls import matrix_calls
 from maiprof_nb.analysis.steps import figure_window
-from maiprof_nb.analysis.tensor_cores import YES, verdicts
 from maiprof_nb.errors import NotAnswerableError
 from maiprof_nb.session import Session
-
-Ints = npt.NDArray[np.int64]
-
-_SHAPES = ["name", "input_dims", "input_types", "concrete_inputs"]
+from maiprof_nb.timebase import TimeWindow
 
 
-@remembered
-def matrix_calls(session: Session) -> pd.DataFrame:
-    """Matrix products, convolutions and attention, grouped by what they were given.
-
-    Returns
-    -------
-    DataFrame
-        One row a device, operator and inputs: ``recording``, ``rank``, ``device``, ``name``,
-        ``input_dims``, ``input_types``, ``concrete_inputs``, ``calls``, ``device_ns`` (kernels
-        in the window of the figures launched inside the calls), ``tensor_core_ns`` (those that
-        use tensor cores by their names), ``undecided_ns``, ``flops`` and ``elements`` of one
-        call, ``m``, ``n``, ``k`` (missing where the inputs do not tell), ``type`` of the first
-        tensor, ``event`` of the longest call. An operator inside another of the list belongs
-        to that one, except that autocast calls an operator again with its inputs cast: there the
-        inner call counts, which has the types of the product.
-    """
-    window = figure_window(session).window
-    operators = session.table("operators")
-    owners = work_owners(session)
-    outermost = owners.outermost(_products(operators["name"], owners.parent))
-    work = session.table("kernels")
-    start = work["ts_ns"].clip(window.start_ns, window.end_ns)
-    end = (work["ts_ns"] + work["dur_ns"]).clip(window.start_ns, window.end_ns)
-    flags = np.asarray(verdicts(work["name"]))
-    time = (end - start).to_numpy(np.int64)
-    of_call = pd.DataFrame(
-        {
-            "device": work["device"].to_numpy(),
-            "operator": owners.of_work(outermost),
-            "device_ns": time,
-            "tensor_core_ns": np.where(flags == YES, time, 0),
-            "undecided_ns": np.where((flags != YES) & (flags != "no"), time, 0),
-        }
-    )[(work["kind"] == "compute").to_numpy()]
-    of_call = of_call[(of_call["operator"] >= 0) & (of_call["device_ns"] > 0)]
-    calls = of_call.groupby(["operator", "device"], dropna=False).sum().reset_index()
-    at = calls.pop("operator").to_numpy(np.int64)
-    columns = ["recording", "rank", "event", *_SHAPES]
-    calls = pd.concat([operators[columns].iloc[at].reset_index(drop=True), calls], axis=1)
-    calls = calls.sort_values("device_ns", ascending=False, kind="stable")
-    found = (
-        calls.groupby(["recording", "rank", "device", *_SHAPES], observed=True, dropna=False)
-        .agg(
-            calls=("device_ns", "size"),
-            device_ns=("device_ns", "sum"),
-            tensor_core_ns=("tensor_core_ns", "sum"),
-            undecided_ns=("undecided_ns", "sum"),
-            event=("event", "first"),
-        )
-        .reset_index()
-    )
-    return _with_effort(found).sort_values("device_ns", ascending=False, ignore_index=True)
-
-
-def _products(names: pd.Series, parent: Ints) -> npt.NDArray[np.bool_]:
-    """Operators of the list, without those that only call themselves again."""
-    wanted = names.isin(_flops.RULES).to_numpy(bool, copy=True)
-    codes, _ = pd.factorize(names)
-    outer = parent[wanted & (parent >= 0) & (codes == codes[parent])]
-    wanted[outer] = False
-    return wanted
-
-
-def roofline(session: Session) -> pd.DataFrame:
+def roofline(session: Session, *, window: TimeWindow | None = None) -> pd.DataFrame:
     """Achieved rates of matrix operators against the peaks of their device.
 
+    Parameters
+    ----------
+    session : Session
+        What was recorded.
+    window : TimeWindow, optional
+        Calls whose work lies wholly in it count; the window of the figures by default.
+
     Returns
     -------
     DataFrame
-        The rows of `matrix_calls` whose inputs were recorded, with ``arithmetic`` (``fp32``,
-        ``tf32``, ``bf16``, ...), ``size_bytes`` (least traffic of one call: each input and
-        output moved once), ``intensity`` (FLOP a byte), ``tflops`` and ``gbs`` (achieved by all
-        the calls together), ``peak_tflops``, ``peak_gbs``, ``bound`` (``compute`` or ``memory``:
-        which peak is nearer), ``roof_share`` (least possible time / device time), ``device_name``
-        and ``peaks`` (which kind of device was taken; missing, as everything that rests on it,
-        where its peaks are not known).
+        The rows of `matrix_calls` whose inputs were recorded, with ``kind`` (``matrix product``,
+        ``convolution``, ``attention``), ``share`` (of the durations of all work of the device in
+        the window), ``arithmetic`` (``fp32``, ``tf32``, ``bf16``, ...), ``size_bytes`` (least
+        traffic of one call: each input and output moved once), ``intensity`` (FLOP a byte),
+        ``tflops`` and ``gbs`` (achieved by all the calls together), ``peak_tflops``,
+        ``peak_gbs``, ``bound`` (``compute`` or ``memory``: which peak is nearer),
+        ``roof_share`` (least possible time / device time), ``device_name`` and ``peaks`` (which
+        kind of device was taken; missing, as everything that rests on it, where its peaks are
+        not known).
 
     Raises
     ------
@@ -105,18 +47,20 @@ def roofline(session: Session) -> pd.DataFrame:
 
     Notes
     -----
+    Operations are those the shapes ask for (2 m n k of a product), not counted ones: what a
+    kernel does more, less (sparsity, Winograd) or again is not seen.
     The traffic is a floor: reading an input twice is not counted. A share above 1 means that
     caches held the inputs, or that the device is another variant than the one assumed.
     Single precision counts as ``tf32`` where its kernels use tensor cores by their names.
     """
     require_activity(session)
-    found = matrix_calls(session)
-    found = found[found["flops"].notna()].reset_index(drop=True)
+    shown = window or figure_window(session).window
+    calls = matrix_calls(session, window=shown)
+    total = _work_ns(session, shown)
+    calls = calls.merge(total, on=["recording", "device"], how="left")
+    found = calls[calls["flops"].notna()].reset_index(drop=True)
     if found.empty:
-        raise NotAnswerableError(
-            "no matrix product, convolution or attention was recorded with its shapes",
-            remedy="Record with torch.profiler.profile(record_shapes=True)",
-        )
+        raise _without_shapes(calls, int(total["work_ns"].sum()))
     facts = [
         device_facts(session, int(row.recording), None if pd.isna(row.device) else int(row.device))
         for row in found[["recording", "device"]].itertuples()
@@ -132,7 +76,9 @@ def roofline(session: Session) -> pd.DataFrame:
     peak = np.array([_peak(one, kind) for one, kind in zip(facts, arithmetic, strict=True)])
     bandwidth = np.array([one.peaks.bandwidth_gbs if one.peaks else np.nan for one in facts])
     least = _least_ns(flops, size, peak, bandwidth)
-    return found.assign(
+    return found.drop(columns="work_ns").assign(
+        kind=[_flops.kind_of(str(name)) for name in found["name"]],
+        share=time / found["work_ns"].to_numpy(float),
         arithmetic=arithmetic,
         size_bytes=size,
         intensity=flops / size,
@@ -147,27 +93,30 @@ def roofline(session: Session) -> pd.DataFrame:
     )
 
 
-def _with_effort(found: pd.DataFrame) -> pd.DataFrame:
-    calls = [
-        _flops.parsed(row.input_dims, row.input_types, row.concrete_inputs)
-        for row in found[_SHAPES].itertuples()
-    ]
-    efforts = [_flops.effort(str(n), c) for n, c in zip(found["name"], calls, strict=True)]
-    matrices = [one.matrix if one else (None, None, None) for one in efforts]
-    numbers = {
-        "flops": [one.flops if one else None for one in efforts],
-        "elements": [one.elements if one else None for one in efforts],
-        "m": [m for m, _, _ in matrices],
-        "n": [n for _, n, _ in matrices],
-        "k": [k for _, _, k in matrices],
-    }
-    arrays = {name: pd.array(values, dtype="Int64") for name, values in numbers.items()}
-    return found.assign(type=[_first_type(call) for call in calls], **arrays)
+def _work_ns(session: Session, window: TimeWindow) -> pd.DataFrame:
+    """Durations of all work of each device in a window, summed."""
+    work = session.table("kernels")
+    start = work["ts_ns"].clip(window.start_ns, window.end_ns)
+    end = (work["ts_ns"] + work["dur_ns"]).clip(window.start_ns, window.end_ns)
+    by = [work["recording"], work["device"]]
+    return (end - start).rename("work_ns").groupby(by, dropna=False).sum().reset_index()
 
 
-def _first_type(call: _flops.Call) -> str | None:
-    """Type of the first input that is a tensor of numbers."""
-    return next((kind for kind in call.types if kind in _flops.TYPES), None)
+def _without_shapes(calls: pd.DataFrame, work_ns: int) -> NotAnswerableError:
+    if calls.empty:
+        return NotAnswerableError(
+            "no matrix product, convolution or attention launched work here, so there is "
+            "nothing to hold against the device's peaks",
+            remedy="Zoom out; in a trace without them, record with ProfilerActivity.CPU and CUDA "
+            "(work replayed as a CUDA graph belongs to no operator)",
+        )
+    share = units.percent(calls["device_ns"].sum() / max(work_ns, 1))
+    return NotAnswerableError(
+        f"matrix products, convolutions and attention take {share} of the device's time, but "
+        "none was recorded with its shapes, so their arithmetic cannot be told",
+        remedy="Record with torch.profiler.profile(record_shapes=True): shapes and types give the "
+        "operations and bytes of each call, and so how near it comes to the device's peaks",
+    )
 
 
 def _arithmetic(kind: str | None, *, tensor: bool) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from maiprof_nb.findings.generation import generation_verdict, work_verdict
 from maiprof_nb.findings.gpu_metrics import metrics_verdict
 from maiprof_nb.findings.memory import (
     memory_fit_verdict,
@@ -17,6 +18,7 @@ from maiprof_nb.findings.verdict import Verdict
 
 __all__ = [
     "Verdict",
+    "generation_verdict",
     "loop_verdict",
     "memory_fit_verdict",
     "memory_fragmentation_verdict",
@@ -26,4 +28,5 @@ __all__ = [
     "metrics_verdict",
     "python_verdict",
     "utilisation_verdict",
+    "work_verdict",
 ]

@@ -58,8 +58,8 @@ def press(row: ipywidgets.HBox, words: str) -> None:
 
 
 def clocks(overview: Overview) -> ClocksView:
-    overview.clocks.button.value = True
-    return overview.clocks.children[1]
+    overview.folds["clocks"].button.value = True
+    return overview.folds["clocks"].children[1]
 
 
 def offset_of(session: Session, name: str) -> int:
@@ -68,14 +68,14 @@ def offset_of(session: Session, name: str) -> int:
 
 def test_a_typed_move_is_shown_everywhere_and_undone(before: Session) -> None:
     overview = Overview(before)
-    overview.metrics.button.value = True
+    overview.folds["metrics"].button.value = True
     overview.link.window = TimeWindow(20 * NS_PER_S, 30 * NS_PER_S)
     row = row_of(clocks(overview), "gpu.csv")
     row.offset.value = "+2 s"
     press(row, "Move")
     assert offset_of(overview.session, "gpu.csv") == offset_of(before, "gpu.csv") + 2 * NS_PER_S
     assert overview.link.window == TimeWindow(20 * NS_PER_S, 30 * NS_PER_S)
-    metrics = overview.metrics.children[1]
+    metrics = overview.folds["metrics"].children[1]
     assert isinstance(metrics, MetricsView)  # still open
     assert metrics.session is overview.session
     assert metrics.figure.layout.xaxis.range == (20.0, 30.0)

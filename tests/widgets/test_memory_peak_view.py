@@ -110,11 +110,12 @@ def test_the_button_points_every_view_at_the_peak(view: MemoryPeakView) -> None:
 
 
 def test_a_box_of_the_flame_selects_its_largest_stack(view: MemoryPeakView) -> None:
-    names = list(view.flame.nodes["name"])
-    view.flame._received(view.flame, {"kind": "choose", "node": names.index(_traced(OTHER))}, [])
+    nodes = view.flame.nodes.set_index("name")
+    path = int(nodes.loc[_traced(OTHER), "path"])
+    view.flame._received(view.flame, {"kind": "choose", "path": path}, [])
     assert view.link.selection is not None
     assert view.link.selection.table == "stacks"
-    view.flame._received(view.flame, {"kind": "choose", "node": 10**6}, [])
+    view.flame._received(view.flame, {"kind": "choose", "path": 10**6}, [])
     assert view.link.selection is None
 
 
@@ -192,8 +193,8 @@ def test_the_dashboard_follows_one_choice_of_a_device() -> None:
     dashboard = MemoryDashboard(loaded("leak"))
     assert {one.rule for one in dashboard.findings.findings} >= {"memory-leak", "oom"}
     assert dashboard.peak.device.device == dashboard.memory.device
-    dashboard.diff.button.value = True
-    assert "forward (model.py:47)" in dashboard.diff.children[1].verdict.value
+    dashboard.folds["growth"].button.value = True
+    assert "forward (model.py:47)" in dashboard.folds["growth"].children[1].verdict.value
 
 
 def test_the_key_value_cache_as_bytes_a_token_times_tokens() -> None:

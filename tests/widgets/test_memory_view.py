@@ -225,6 +225,8 @@ def test_payload_is_bounded_whatever_the_log():
         size_bytes=rng.integers(1, 10_000, count) * 512,
         ts_ns=starts,
         end_ns=starts + rng.integers(1, 10**8, count),
+        stream=[0] * count,
+        alloc_event=range(count),
         before_log=[False] * count,
     )
     events = table(

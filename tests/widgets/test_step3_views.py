@@ -68,12 +68,12 @@ def test_a_trace_alone_shows_its_own_and_what_sampling_adds(tmp_path: Path) -> N
 
 
 def test_the_dashboard_folds_what_the_trace_says(tmp_path: Path) -> None:
-    folded = Overview(job(tmp_path, PLAIN, None)).metrics
+    folded = Overview(job(tmp_path, PLAIN, None)).folds["metrics"]
     assert folded is not None
     assert "from the trace" in folded.button.description
     folded.button.value = True
     assert isinstance(folded.children[1], MetricsView)
-    assert Overview(tiny.session(tiny.operator("aten::mm", 1000, 5))).metrics is None
+    assert Overview(tiny.session(tiny.operator("aten::mm", 1000, 5))).folds.get("metrics") is None
 
 
 def test_with_neither_there_is_a_sentence() -> None:

@@ -19,9 +19,13 @@ from maiprof_widgets import (
     JobStatesView,
     LinkState,
     PhaseStepsView,
+    PhasesView,
     Selection,
+    UtilisationView,
 )
 from maiprof_widgets.figures.phase_steps import binned
+from maiprof_widgets.figures.theme import DARK, LIGHT
+from maiprof_widgets.views._plot import GroundView
 from tests import tiny_traces as tiny
 
 SECOND = 1_000_000_000
@@ -152,9 +156,42 @@ def test_a_bar_leads_to_its_step_and_slow_steps_are_marked(before: Session) -> N
     view._on_click(None, SimpleNamespace(xs=[3]), None)
     step = phase_steps(before).query("step == 7").iloc[0]  # the first recorded step is 4
     assert link.window == TimeWindow(step["ts_ns"], step["ts_ns"] + step["dur_ns"])
+    view.children[0].on_drawn()
     link.dark = True
-    view._on_drawn()
+    assert view.figure.layout.font.color == DARK.text
     assert view.status.value == ""
+
+
+def test_a_plot_turns_dark_only_once_the_browser_has_drawn_it(before: Session) -> None:
+    """What Python sends before is lost, so that the plot would stay light."""
+    link = LinkState()
+    made = {"a": before}, {"a": 393_216}
+    views = [PhasesView(before, link), JobStatesView(*made, link), UtilisationView(before, link)]
+    link.dark = True
+    for view in views:
+        ground = next(part for part in view.children if isinstance(part, GroundView))
+        assert view.figure.layout.font.color == LIGHT.text
+        ground.on_drawn()
+        assert view.figure.layout.font.color == DARK.text
+        assert view.status.value == ""
+
+
+def test_ranks_share_one_plot_whatever_phases_they_have() -> None:
+    """Rank 0 has an optimizer, rank 1 has none."""
+    first = [tiny.step(1, 1000, 100), tiny.operator("Optimizer.step#SGD.step", 1010, 50)]
+    second = [tiny.step(1, 1000, 100), tiny.operator("aten::mm", 1010, 50)]
+    link = LinkState()
+    view = PhaseStepsView(tiny.ranks(first, second), link)
+
+    def shown() -> list[str]:
+        return [
+            trace.name for trace in view.figure.data if trace.type == "bar" and trace.showlegend
+        ]
+
+    assert "optimizer" in shown()
+    link.ranks = (1,)
+    assert view.status.value == ""
+    assert "optimizer" not in shown()
 
 
 def test_many_steps_share_bars(before: Session) -> None:

@@ -47,8 +47,8 @@ def test_every_view_of_the_overview_has_its_line(before: Session) -> None:
     for view in (overview.utilisation, overview.memory, overview.ranking):
         after = overview.children[overview.children.index(view) + 1]
         assert isinstance(after, TrustLine)
-    overview.metrics.button.value = True
-    assert isinstance(overview.metrics.children[2], TrustLine)
+    overview.folds["metrics"].button.value = True
+    assert isinstance(overview.folds["metrics"].children[2], TrustLine)
 
 
 def test_the_sources_hold_every_check(before: Session) -> None:

@@ -305,13 +305,16 @@ def test_names_from_files_are_escaped_everywhere(alone: Path, link: LinkState) -
 
 
 def test_metrics_are_folded_beside_a_trace_and_open_alone(before: Session, samples: Path) -> None:
-    folded = Overview(before).metrics
+    folded = Overview(before).folds["metrics"]
     assert len(folded.children) == 1
     folded.button.value = True
     assert isinstance(folded.children[1], MetricsView)
-    metrics = Overview(maiprof_nb.load(samples / "leak" / "gpu.csv")).metrics
+    metrics = Overview(maiprof_nb.load(samples / "leak" / "gpu.csv")).folds["metrics"]
     assert isinstance(metrics.children[1], MetricsView)
-    assert Overview(maiprof_nb.load(samples / "leak" / "memory.pickle.gz")).metrics is None
+    assert (
+        Overview(maiprof_nb.load(samples / "leak" / "memory.pickle.gz")).folds.get("metrics")
+        is None
+    )
 
 
 def test_missing_sources_are_sentences(samples: Path) -> None:
@@ -464,7 +467,7 @@ def test_too_much_is_refused_and_the_browser_told(monkeypatch: pytest.MonkeyPatc
 
 def test_a_folded_view_stays_on_the_page(before: Session, link: LinkState) -> None:
     """A plot that was taken off the page makes the browser fail at its next update."""
-    folded = Overview(before, link).metrics
+    folded = Overview(before, link).folds["metrics"]
     folded.button.value = True
     made = folded.children[1]
     folded.button.value = False

@@ -7,7 +7,7 @@ import pandas as pd
 
 from maiprof_nb import units
 from maiprof_nb.analysis._flops import HALF, TYPES
-from maiprof_nb.analysis.roofline import matrix_calls
+from maiprof_nb.analysis.matrix_calls import matrix_calls
 from maiprof_nb.analysis.steps import figure_window
 from maiprof_nb.findings.rule import Answer, Found, NotApplicable, Passed, Rule, severity_of
 from maiprof_nb.session import Session

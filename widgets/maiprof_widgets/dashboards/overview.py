@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 import ipywidgets
 
 from maiprof_nb.session import Session
 from maiprof_widgets.dashboards import opening
+from maiprof_widgets.dashboards.folds import Fold, memory_folds, step_folds
 from maiprof_widgets.dashboards.twin import twin_of
 from maiprof_widgets.link import LinkState
-from maiprof_widgets.views.allocations_made import AllocationsMade
+from maiprof_widgets.views.breakdown import BreakdownView
 from maiprof_widgets.views.clocks import ClocksView
 from maiprof_widgets.views.findings import FindingsView
 from maiprof_widgets.views.folded import FoldedView
 from maiprof_widgets.views.header import HeaderView
 from maiprof_widgets.views.memory import MemoryView
-from maiprof_widgets.views.metrics import MetricsView
 from maiprof_widgets.views.page import PageView
 from maiprof_widgets.views.ranking import RankingView
 from maiprof_widgets.views.sources import SourcesView
@@ -41,11 +41,11 @@ class Overview(ipywidgets.VBox):
     link : LinkState
         What is looked at: set its window or selection from code, and every view follows.
     findings, utilisation, memory, ranking
-        The views.
-    metrics : FoldedView or None
-        What samplers measured, folded where there is a trace; None without GPU metrics.
-    clocks : FoldedView
-        The places of the sources on the axis of time, to change by hand.
+        The views that are always there.
+    folds : dict of str to FoldedView
+        The others, made when opened: ``idle`` (step 2), ``metrics`` and ``roofline`` (step 3),
+        ``loop`` and ``launches`` (step 4), where the recordings can show them, and ``clocks``
+        (the places of the sources on the axis of time, to change by hand).
     """
 
     def __init__(self, session: Session, link: LinkState | None = None) -> None:
@@ -62,30 +62,23 @@ class Overview(ipywidgets.VBox):
         window = self.link.window
         if window is not None and not window.intersect(session.span).dur_ns:
             self.link.window = None
-        metrics = self.metrics is not None and self.metrics.button.value
-        self.children = self._views(session, metrics=metrics, clocks=True)
+        opened = {key for key, fold in self.folds.items() if fold.button.value}
+        self.children = self._views(session, opened={*opened, "clocks"})
 
-    def _views(
-        self, session: Session, *, metrics: bool = False, clocks: bool = False
-    ) -> list[ipywidgets.Widget]:
-        """The views of a session; `metrics` and `clocks` say which folds are open."""
+    def _views(self, session: Session, *, opened: Collection[str] = ()) -> list[ipywidgets.Widget]:
+        """The views of a session; `opened` says which folds are open."""
         link, part = twin_of(self.link)
         self.findings = FindingsView(session, link, compact=True, later=True)
         self.utilisation = UtilisationView(session, link)
         self.memory = MemoryView(session, link)
         self.ranking = RankingView(session, link)
-        self.metrics = _metrics(session, link, opened=metrics)
-        self.clocks = FoldedView(
-            "Move sources in time",
-            lambda: ClocksView(session, self.show, save=not opening.in_voila()),
-            opened=clocks,
-        )
-        made = FoldedView(
-            "Allocations made in the time shown", lambda: AllocationsMade(self.memory)
-        )
-        known = [made] if self.memory.device is not None else []
-        memory = [self.memory, *known, TrustLine(session, "memory-curve")]
-        sampled = [self.metrics] if self.metrics else []
+        self.folds: dict[str, FoldedView] = {}
+        steps = self._folded(step_folds(session, link), opened)
+        memory = [
+            self.memory,
+            TrustLine(session, "memory-curve"),
+            *self._folded(memory_folds(session, link, self.memory), opened),
+        ]
         missing = self.memory.device is None  # what is missing stands behind what is there
         views = [
             PageView(session, link),
@@ -93,42 +86,26 @@ class Overview(ipywidgets.VBox):
             self.findings,
             self.utilisation,
             TrustLine(session, "gpu-utilisation"),
-            *(sampled + memory if missing else memory + sampled),
+            *([] if session.table("kernels").empty else [BreakdownView(session, link)]),
+            *(steps + memory if missing else memory + steps),
             self.ranking,
             TrustLine(session, "operator-times", "operator-device-times"),
             SourcesView(session),
-            self.clocks,
+            *self._folded([self._clocks(session)], opened),
         ]
         if self._part is not None:  # only now: the old views hear nothing of a failed change
             self._part()
         self._part, self.session = part, session
         return views
 
+    def _folded(self, folds: list[Fold], opened: Collection[str]) -> list[ipywidgets.Widget]:
+        made = {fold.key: fold.view(opened=fold.key in opened) for fold in folds}
+        self.folds |= made
+        return list(made.values())
 
-def _made(memory: MemoryView) -> list[ipywidgets.Widget]:
-    if memory.device is None:
-        return []
-    return [FoldedView("Allocations made in the time shown", lambda: AllocationsMade(memory))]
-
-
-def _metrics(session: Session, link: LinkState, *, opened: bool) -> FoldedView | None:
-    if session.table("counters").empty:
-        return _from_the_trace(session, link, opened=opened)
-    alone = all(recording.kind == "metrics" for recording in session.recordings)
-    return FoldedView(
-        "GPU metrics beside the job (sampled)",
-        lambda: MetricsView(session, link),
-        opened=opened or alone,
-        beneath=lambda: TrustLine(session, "metrics"),
-    )
-
-
-def _from_the_trace(session: Session, link: LinkState, *, opened: bool) -> FoldedView | None:
-    if not session.table("kernels")["kind"].isin(["compute", "communication"]).any():
-        return None
-    return FoldedView(
-        "SM efficiency, occupancy and Tensor Cores (from the trace)",
-        lambda: MetricsView(session, link),
-        opened=opened,
-        beneath=lambda: TrustLine(session, "gpu-utilisation"),
-    )
+    def _clocks(self, session: Session) -> Fold:
+        return Fold(
+            "clocks",
+            "Move sources in time",
+            (lambda: ClocksView(session, self.show, save=not opening.in_voila()),),
+        )

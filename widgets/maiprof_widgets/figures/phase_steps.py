@@ -66,14 +66,13 @@ def phase_steps_figure(bars: pd.DataFrame, outliers: pd.DataFrame, *, dark: bool
     names = [str(name) for name in bars["phase"].cat.categories]
     for number, name in enumerate(names):
         rows = bars[bars["phase"] == name]
-        if not rows[["host_ns", "device_ns"]].to_numpy().any():
-            continue
+        some = bool(rows[["host_ns", "device_ns"]].to_numpy().any())
         last = number == len(names) - 1
         colour = colours.step if last else colours.series[number]
         for row, column in ((1, "host_ns"), (2, "device_ns")):
             figure.add_bar(
                 x=rows["bar"], y=rows[column] / ns, name=name, legendgroup=name,
-                showlegend=row == 1, marker={"color": colour, "line": {"width": 0}},
+                showlegend=some and row == 1, marker={"color": colour, "line": {"width": 0}},
                 customdata=_details(rows), hovertemplate=_HOVER.format(name=name, unit=unit),
                 row=row, col=1,
             )  # fmt: skip

@@ -28,7 +28,7 @@ def gpu_panel(use: pd.DataFrame, measured: pd.DataFrame) -> Panel:
     rows = use[use["what"] == "gpu"]
     groups = list(rows.groupby("series", sort=False))
     if len(groups) > _MANY_DEVICES:
-        return _heat_panel("GPU: share of time with any work, one row a device", "%", groups, 100)
+        return heat_panel("GPU: share of time with any work, one row a device", "%", groups, 100)
     style = "area" if len(groups) == 1 else "line"
     curves = [
         Curve(f"{label} (trace)", r["ts_ns"].to_numpy(), r["value"].to_numpy() * 100, style)
@@ -90,7 +90,7 @@ def host_panel(use: pd.DataFrame) -> Panel:
     hosts = list(use[use["what"] == "framework"].groupby("series", sort=False))
     if len(hosts) > _MANY_HOSTS:
         title = "CPU: threads in operators and launch calls, one row a rank (not CPU utilisation)"
-        return _heat_panel(title, "threads", hosts, None)
+        return heat_panel(title, "threads", hosts, None)
     curves = []
     for what, style, words in (
         ("framework", "area", "in operators and launch calls"),
@@ -107,7 +107,7 @@ def host_panel(use: pd.DataFrame) -> Panel:
     )
 
 
-def _heat_panel(
+def heat_panel(
     title: str, unit: str, groups: list[tuple[object, pd.DataFrame]], highest: float | None
 ) -> Panel:
     """One row of colour a series; all series have the same bins."""
@@ -121,7 +121,7 @@ def _heat_panel(
         unit,
         (Curve(title, edges.astype(np.int64), values, "heat", names),),
         height_px=min(max(_ROW_PX * len(groups), _LEAST_PX), _MOST_PX),
-        bounds=(0, highest or max(1.0, float(np.ceil(values.max(initial=0))))),
+        bounds=(0, highest or max(1.0, float(np.ceil(np.nanmax(values, initial=0))))),
     )
 
 
@@ -169,7 +169,7 @@ def marks_panel(
         else "Steps (choose an operator in the table to mark its calls)",
         "",
         (
-            _segments(
+            segments(
                 "steps",
                 steps["ts_ns"],
                 steps["ts_ns"] + steps["dur_ns"],
@@ -178,7 +178,7 @@ def marks_panel(
                 colours[0],
                 7,
             ),
-            _segments("marks", marks["ts_ns"], drawn_to, _MARKS_AT, mark_texts, colours[1], 11),
+            segments("marks", marks["ts_ns"], drawn_to, _MARKS_AT, mark_texts, colours[1], 11),
         ),
         height_px=46,
         bounds=(-0.6, 1.6),
@@ -187,7 +187,7 @@ def marks_panel(
     )
 
 
-def _segments(
+def segments(
     name: str,
     start: pd.Series,
     end: pd.Series,

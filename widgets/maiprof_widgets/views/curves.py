@@ -18,7 +18,7 @@ from maiprof_widgets.figures.panels import (
     time_scale,
 )
 from maiprof_widgets.link import LinkState
-from maiprof_widgets.views._plot import FitView, figure_widget
+from maiprof_widgets.views._plot import GroundView, figure_widget
 from maiprof_widgets.views.status import StatusLine
 
 BINS = 1200
@@ -49,14 +49,10 @@ class CurvesView(ipywidgets.VBox):
         with self.status.guard():
             panels = self.panels(self.shown)
         self.figure = self._widget(panels)
-        self._dark, self._drawn = link.dark, False
-        fit = FitView()
-        fit.on_msg(self._on_drawn)
-        shown = [fit, self.figure, *self.beneath(), self.status]
+        shown = [GroundView(link, self._repaint), self.figure, *self.beneath(), self.status]
         super().__init__(shown if panels else [self.status])
         self.add_class("maiprof-curves")
         link.observe(self._on_window, "window")
-        link.observe(self._on_dark, "dark")
         link.observe(self._on_selection, "selection")
 
     def panels(self, window: TimeWindow) -> list[Panel]:
@@ -125,14 +121,7 @@ class CurvesView(ipywidgets.VBox):
     def _on_selection(self, _change: Any) -> None:
         """Views that mark what is selected redraw."""
 
-    def _on_drawn(self, *_message: Any) -> None:
-        self._drawn = True
-        self._on_dark(None)
-
-    def _on_dark(self, _change: Any) -> None:
-        if not self._drawn or self._dark == self.link.dark:
-            return
-        self._dark = self.link.dark
+    def _repaint(self) -> None:
         with self.status.guard():
             panels = self.panels(self.shown)
             made = panels_figure(panels, window=self.shown, scale=self.scale, dark=self.link.dark)

@@ -8,30 +8,26 @@ import ipywidgets
 
 
 class FoldedView(ipywidgets.VBox):
-    """A button with a title; the view appears beneath it.
+    """A button with a title; what it holds appears beneath it.
 
     Parameters
     ----------
     title : str
-        What the view shows.
-    make : callable
-        Makes the view at the first opening: a hidden plot could not learn its width.
+        What is shown.
+    *make : callable
+        Each makes a view at the first opening: a hidden plot could not learn its width.
     opened : bool
         Open from the start.
-    beneath : callable, optional
-        Makes what stands beneath the view.
     """
 
     def __init__(
         self,
         title: str,
-        make: Callable[[], ipywidgets.Widget],
-        *,
+        *make: Callable[[], ipywidgets.Widget],
         opened: bool = False,
-        beneath: Callable[[], ipywidgets.Widget] | None = None,
     ) -> None:
         self._title = title
-        self._makers = [make, *([beneath] if beneath else [])]
+        self._makers = make
         self._made: list[ipywidgets.Widget] = []
         self.button = ipywidgets.ToggleButton(value=opened, layout={"width": "auto"})
         super().__init__([self.button])

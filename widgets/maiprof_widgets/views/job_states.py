@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import ipywidgets
 import pandas as pd
+import plotly.graph_objects as go
 
 from maiprof_nb import units
 from maiprof_nb.analysis.job_states import job_states
@@ -14,7 +14,7 @@ from maiprof_nb.session import Session
 from maiprof_widgets import escaping
 from maiprof_widgets.figures.job_states import job_states_figure
 from maiprof_widgets.link import LinkState
-from maiprof_widgets.views._plot import FitView, figure_widget
+from maiprof_widgets.views._plot import GroundView, figure_widget, repainted
 from maiprof_widgets.views.status import StatusLine
 
 
@@ -40,29 +40,18 @@ class JobStatesView(ipywidgets.VBox):
         shown: list[ipywidgets.Widget] = []
         with self.status.guard():
             self.found = job_states(states, rows_per_step)
-            self.figure = figure_widget(job_states_figure(self.found, dark=link.dark))
-            self._dark, self._drawn = link.dark, False
-            fit = FitView()
-            fit.on_msg(self._on_drawn)
-            shown = [ipywidgets.HTML(_table(self.found)), fit, self.figure]
-            link.observe(self._on_dark, "dark")
+            self.figure = figure_widget(self._figure())
+            ground = GroundView(link, self._repaint)
+            shown = [ipywidgets.HTML(_table(self.found)), ground, self.figure]
         super().__init__([*shown, self.status])
         self.add_class("maiprof-curves")
 
-    def _on_drawn(self, *_message: Any) -> None:
-        self._drawn = True
-        self._on_dark(None)
+    def _figure(self) -> go.Figure:
+        return job_states_figure(self.found, dark=self.link.dark)
 
-    def _on_dark(self, _change: Any) -> None:
-        if not self._drawn or self._dark == self.link.dark:
-            return
-        self._dark = self.link.dark
+    def _repaint(self) -> None:
         with self.status.guard():
-            made = job_states_figure(self.found, dark=self.link.dark)
-            with self.figure.batch_update():
-                self.figure.update_layout(made.layout)
-                for old, new in zip(self.figure.data, made.data, strict=True):
-                    old.update(marker=new.marker)
+            repainted(self.figure, self._figure())
 
 
 def _table(found: pd.DataFrame) -> str:

@@ -15,7 +15,7 @@ from maiprof_nb.session import Session
 from maiprof_nb.timebase import TimeWindow
 from maiprof_widgets.figures.phase_steps import binned, phase_steps_figure
 from maiprof_widgets.link import LinkState
-from maiprof_widgets.views._plot import FitView, figure_widget
+from maiprof_widgets.views._plot import GroundView, figure_widget, repainted
 from maiprof_widgets.views.status import StatusLine
 
 _HINT = (
@@ -46,14 +46,10 @@ class PhaseStepsView(ipywidgets.VBox):
         with self.status.guard():
             self.found = phase_steps(session)
             self.figure = figure_widget(self._figure())
-            self._dark, self._drawn = link.dark, False
             for trace in self.figure.data:
                 trace.on_click(self._on_click)
-            fit = FitView()
-            fit.on_msg(self._on_drawn)
-            shown = [fit, self.figure, ipywidgets.HTML(_HINT)]
-            link.observe(self._on_dark, "dark")
-            link.observe(self._on_ranks, "ranks")
+            shown = [GroundView(link, self._redraw), self.figure, ipywidgets.HTML(_HINT)]
+            link.observe(lambda _change: self._redraw(), "ranks")
         super().__init__([*shown, self.status])
         self.add_class("maiprof-curves")
 
@@ -80,22 +76,6 @@ class PhaseStepsView(ipywidgets.VBox):
             if len(rows):
                 self.link.window = TimeWindow(int(rows["ts_ns"].min()), int(rows["end_ns"].max()))
 
-    def _on_ranks(self, _change: Any) -> None:
-        self._redraw()
-
-    def _on_drawn(self, *_message: Any) -> None:
-        self._drawn = True
-        self._on_dark(None)
-
-    def _on_dark(self, _change: Any) -> None:
-        if self._drawn and self._dark != self.link.dark:
-            self._dark = self.link.dark
-            self._redraw()
-
     def _redraw(self) -> None:
         with self.status.guard():
-            made = self._figure()
-            with self.figure.batch_update():
-                self.figure.update_layout(made.layout)
-                for old, new in zip(self.figure.data, made.data, strict=False):
-                    old.update(x=new.x, y=new.y, customdata=new.customdata, marker=new.marker)
+            repainted(self.figure, self._figure())
