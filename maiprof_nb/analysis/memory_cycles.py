@@ -261,11 +261,17 @@ def _by_repetition(log: MemoryLog) -> tuple[Ints, float]:
         return np.empty(0, dtype=np.int64), float("nan")
     period = int(np.argmax(lags >= AS_GOOD * lags.max())) + _SHORTEST
     after = log.allocated_bytes[where + 1]
-    count = len(after) // period
-    # cut where the curve is low: the place in the cycle whose level is least on average
-    low = int(after[: count * period].reshape(count, period).mean(axis=0).argmin())
+    low = _lowest_place(after, period)
     cuts = np.arange(low, len(after), period)
     return where[cuts] + 1, float(likeness[period])
+
+
+def _lowest_place(level: Ints, period: int) -> int:
+    """Where in a cycle the level is least, as a median over the cycles, apart from its trend."""
+    rows = level[period : len(level) // period * period].reshape(-1, period)  # not the first
+    middle = rows.mean(axis=1)
+    trend = (middle[-1] - middle[0]) / max((len(rows) - 1) * period, 1)
+    return int((np.median(rows, axis=0) - trend * np.arange(period)).argmin())
 
 
 def _by_swings(log: MemoryLog) -> Ints:

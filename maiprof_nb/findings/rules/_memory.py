@@ -57,6 +57,23 @@ def segment_rows(log: MemoryLog, held: HeldMemory, count: int = 5) -> list[dict[
     ]
 
 
+def holder_rows(log: MemoryLog, holders: pd.DataFrame, count: int = 5) -> list[dict[str, Any]]:
+    """The stacks whose blocks lie beside most free bytes."""
+    return [
+        {
+            "table": "stacks",
+            "recording": log.device.recording,
+            "device": log.device.device,
+            "stack": None if pd.isna(row["stack"]) else int(row["stack"]),
+            "line": str(row["label"]),
+            "held_bytes": int(row["held_bytes"]),
+            "blocks": int(row["blocks"]),
+            "block_bytes": int(row["block_bytes"]),
+        }
+        for row in holders.head(count).to_dict("records")
+    ]
+
+
 def on(session: Session, log: MemoryLog) -> str:
     """`` on rank 0, GPU 1`` where there is more than one device to speak of."""
     several = len(session.recordings) > 1 or log.device.device > 0 or log.device.rank is not None

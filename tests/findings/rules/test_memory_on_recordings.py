@@ -46,7 +46,7 @@ def test_one_forward_pass_that_keeps_its_activations_is_no_leak() -> None:
     found = asked("octree-nca/my_snapshot_5*", "memory-leak")
     assert found.outcome == "not-applicable"
     assert found.reason.startswith("The floor rises only from cycle 40 to 69, and memory never")
-    assert "Model_BasicNCA3D.py:62" in found.reason
+    assert "Model_BasicNCA3D.py:6" in found.reason
     assert "prof.step()" in found.reason
 
 
