@@ -15,7 +15,7 @@ from maiprof_nb.allocator import (
     rounded,
 )
 from maiprof_nb.analysis._allocator_history import AllocatorHistory
-from maiprof_nb.analysis._allocator_replay import KEPT, PACKED, replay
+from maiprof_nb.analysis._allocator_replay import KEPT, PACKED, replay, until
 from maiprof_nb.analysis._histories import history_of
 from maiprof_nb.analysis._memory_log import MemoryDevice
 from maiprof_nb.analysis.allocator_state import state_of
@@ -163,12 +163,10 @@ def _failed(history: AllocatorHistory, position: int, stacks: pd.DataFrame) -> F
 def _with(history: AllocatorHistory, failed: FailedRequest) -> AllocatorHistory:
     """The log up to the failure, with the failed request as one more that stays."""
     position = int(np.flatnonzero((history.events["event"] == failed.event).to_numpy())[0])
-    blocks = history.blocks[(history.blocks["first_state"] <= position).to_numpy()]
-    segments = history.segments[(history.segments["first_state"] <= position).to_numpy()]
-    events = history.events.iloc[: position + 1]
-    stream = events["stream"].iloc[-1]
+    log = until(history, position + 1)
+    stream = log.events["stream"].iloc[-1]
     one = {
-        "address": int(segments["address"].iloc[0]) if len(segments) else 0,
+        "address": int(log.segments["address"].iloc[0]) if len(log.segments) else 0,
         "size_bytes": rounded(failed.requested_bytes, history.settings),
         "requested_bytes": failed.requested_bytes,
         "stream": 0 if pd.isna(stream) else int(stream),
@@ -177,14 +175,8 @@ def _with(history: AllocatorHistory, failed: FailedRequest) -> AllocatorHistory:
         "pending_state": position + 2,
         "end_state": position + 2,
     }
-    more = pd.DataFrame([one]).astype(blocks.dtypes.to_dict())
-    return replace(
-        history,
-        events=events,
-        ts_ns=history.ts_ns[: position + 2],
-        blocks=pd.concat([blocks, more], ignore_index=True),
-        segments=segments.reset_index(drop=True),
-    )
+    more = pd.DataFrame([one]).astype(log.blocks.dtypes.to_dict())
+    return replace(log, blocks=pd.concat([log.blocks, more], ignore_index=True))
 
 
 def _fits(

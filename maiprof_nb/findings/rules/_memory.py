@@ -8,7 +8,6 @@ import pandas as pd
 
 from maiprof_nb import units
 from maiprof_nb.analysis.active_memory import MemoryLog
-from maiprof_nb.analysis.held_memory import HeldMemory
 from maiprof_nb.session import Session
 
 _NO_STACK = "no stack recorded"
@@ -37,23 +36,6 @@ def live_rows(log: MemoryLog, state: int, count: int = 5) -> list[dict[str, Any]
             "blocks": int(row["blocks"]),
         }
         for row in by_stack.reset_index().nlargest(count, "size_bytes").to_dict("records")
-    ]
-
-
-def segment_rows(log: MemoryLog, held: HeldMemory, count: int = 5) -> list[dict[str, Any]]:
-    """The segments with most stranded bytes."""
-    return [
-        {
-            "table": "segments",
-            "recording": log.device.recording,
-            "device": log.device.device,
-            "segment": int(row["segment"]),
-            "size_bytes": int(row["size_bytes"]),
-            "stranded_bytes": int(row["stranded_bytes"]),
-            "blocks": int(row["blocks"]),
-            "line": str(row["stack"]),
-        }
-        for row in held.segments.head(count).to_dict("records")
     ]
 
 
