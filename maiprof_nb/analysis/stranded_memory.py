@@ -140,7 +140,7 @@ def stranded_memory(
 
 
 def holders(session: Session, device: MemoryDevice, moment: Moment) -> pd.DataFrame:
-    """Whose blocks keep the holes open at a moment, as `maiprof_nb.analysis.fragmentation.holes`."""
+    """Whose blocks keep the holes open then, as `maiprof_nb.analysis.fragmentation.holes`."""
     state = state_of(history_of(session, device), moment.state)
     return holes_in(state, session.recordings[device.recording].table("stacks"))
 
