@@ -83,7 +83,7 @@ def batch_memory(session: Session, log: MemoryLog) -> BatchMemory | None:
     inside = (sizes["ts_ns"] >= log.span.start_ns) & (sizes["end_ns"] <= log.span.end_ns)
     peaks = _peaks(log, sizes[inside])
     usual = float(sizes["end_ns"].sub(sizes["ts_ns"]).median())
-    if len(peaks) >= LEAST_STEPS and peaks["batch"].nunique() > 1:
+    if len(peaks) >= LEAST_STEPS and peaks["batch"].min() < peaks["batch"].max():
         slope = _slopes(peaks)
         if slope[1] > 0:
             return BatchMemory(int(peaks["batch"].max()), *slope, MEASURED, peaks)
@@ -105,17 +105,16 @@ def batch_sizes(session: Session, marks: pd.DataFrame) -> pd.DataFrame:
     rows = operators[operators["name"].isin(names[names.isin(list(_LAYERS))])]
     rows = rows[rows["input_dims"].notna()].sort_values("ts_ns", kind="stable")
     found = []
-    for recording, of in marks.groupby("recording"):
+    for recording, every in marks.groupby("recording"):
         mine = rows[rows["recording"] == recording]
-        first = np.searchsorted(mine["ts_ns"].to_numpy(np.int64), of["ts_ns"].to_numpy(np.int64))
-        known = first < len(mine)
-        of, layer = of[known], mine.iloc[first[known]]
+        first = np.searchsorted(mine["ts_ns"].to_numpy(np.int64), every["ts_ns"].to_numpy(np.int64))
+        of, layer = every[first < len(mine)], mine.iloc[first[first < len(mine)]]
         table = of[["step", "ts_ns"]].assign(end_ns=of["ts_ns"] + of["dur_ns"])
         table["batch"] = [
             _leading(str(name), str(dims))
             for name, dims in zip(layer["name"], layer["input_dims"], strict=True)
         ]
-        found.append(table[(layer["ts_ns"].to_numpy() < table["end_ns"].to_numpy())])
+        found.append(table[layer["ts_ns"].to_numpy() < table["end_ns"].to_numpy()])
     if not found:
         return pd.DataFrame(columns=["step", "ts_ns", "end_ns", "batch"], dtype="int64")
     table = pd.concat(found).sort_values("ts_ns", ignore_index=True)

@@ -21,7 +21,9 @@ from maiprof_nb.analysis._histories import history_of
 from maiprof_nb.analysis._memory_log import MemoryDevice
 from maiprof_nb.analysis.allocator_state import free_blocks, state_of
 from maiprof_nb.analysis.fragmentation import holes_in
+from maiprof_nb.analysis.held_memory import HeldMemory, held_memory
 from maiprof_nb.analysis.memory_replay import Agreement, agreement_of
+from maiprof_nb.errors import NotAnswerableError
 from maiprof_nb.session import Session
 
 EXPANDABLE, SPLIT, ORDER = "expandable_segments:True", "max_split_size_mb", "long-lived first"
@@ -44,8 +46,8 @@ class Moment:
         In segments; of it in use or waiting to be freed.
     stranded_bytes, holes, largest_hole_bytes : int
         Free in segments that also hold live blocks, in how many pieces, and the largest.
-    cached_bytes : int
-        In wholly free segments.
+    cached_bytes, cached_segments : int
+        In wholly free segments, and how many they are.
     """
 
     state: int
@@ -56,6 +58,12 @@ class Moment:
     holes: int
     largest_hole_bytes: int
     cached_bytes: int
+    cached_segments: int
+
+    @property
+    def unused_bytes(self) -> int:
+        """Reserved and in no live block."""
+        return self.reserved_bytes - self.allocated_bytes
 
     @property
     def share(self) -> float:
@@ -120,12 +128,28 @@ def stranded_memory(
     Raises
     ------
     NotAnswerableError
-        If the log does not fit the segments.
+        If the log does not fit the segments, and what is asked for is not the final state.
+
+    Notes
+    -----
+    Where the log does not fit the segments and no window is selected, the final state, which the
+    snapshot itself holds, stands for all three moments.
     """
     history = history_of(session, device)
     shown = _states(session, history)
     if len(shown) == 0:
         return None
+    try:
+        return _followed(history, shown, points)
+    except NotAnswerableError:
+        held = held_memory(session, device)
+        if len(shown) <= history.last_state or held is None:
+            raise
+        end = _final(history, held)
+        return StrandedMemory(device, end, end, end, held.expandable)
+
+
+def _followed(history: AllocatorHistory, shown: np.ndarray, points: int) -> StrandedMemory:
     reserved, allocated = reserved_in_states(history), allocated_in_states(history)
     evenly = shown[np.linspace(0, len(shown) - 1, min(points, len(shown))).astype(np.int64)]
     peak = int(shown[0] + allocated[shown].argmax())
@@ -136,7 +160,7 @@ def stranded_memory(
     ends = moment(peak), moment(int(shown[-1]))
     worst = max([*ends, *map(moment, evenly.tolist())], key=lambda one: one.stranded_bytes)
     expandable = history.settings.expandable or bool(history.segments["expandable"].any())
-    return StrandedMemory(device, ends[0], ends[1], worst, expandable)
+    return StrandedMemory(history.device, ends[0], ends[1], worst, expandable)
 
 
 def holders(session: Session, device: MemoryDevice, moment: Moment) -> pd.DataFrame:
@@ -224,6 +248,21 @@ def _moment(history: AllocatorHistory, state: int, reserved: int, allocated: int
         holes=len(torn),
         largest_hole_bytes=int(torn.max(initial=0)),
         cached_bytes=int(free.size_bytes.sum() - torn.sum()),
+        cached_segments=len(free.size_bytes) - len(torn),
+    )
+
+
+def _final(history: AllocatorHistory, held: HeldMemory) -> Moment:
+    return Moment(
+        state=history.last_state,
+        ts_ns=int(history.ts_ns[-1]),
+        reserved_bytes=held.reserved_bytes,
+        allocated_bytes=held.allocated_bytes,
+        stranded_bytes=held.stranded_bytes,
+        holes=held.holes,
+        largest_hole_bytes=held.largest_hole_bytes,
+        cached_bytes=held.cached_bytes,
+        cached_segments=held.cached_segments,
     )
 
 

@@ -68,15 +68,21 @@ def _torn(moment: Moment) -> bool:
 
 def _of_device(session: Session, log: MemoryLog, stranded: StrandedMemory) -> Answer:
     moment = _judged(stranded)
-    when = "at the peak" if moment is stranded.peak else "at the end"
-    other = stranded.end if moment is stranded.peak else stranded.peak
-    beside = "at the end" if moment is stranded.peak else "at the peak"
+    when, others = "at the end", ""
+    if stranded.peak.state != stranded.end.state:
+        names = ("at the end", stranded.end), ("at the peak", stranded.peak)
+        when, (beside, other) = ("at the peak", names[0]) if moment is stranded.peak else (
+            "at the end", names[1]
+        )  # fmt: skip
+        others = (
+            f"; {beside} {units.size(other.stranded_bytes)}, at worst "
+            f"{units.size(stranded.worst.stranded_bytes)}"
+        )
     figure = (
         f"{units.size(moment.stranded_bytes)} ({units.percent(moment.share)} of "
         f"{units.size(moment.reserved_bytes)} reserved) are free in "
         f"{times(moment.holes, 'hole')} between live blocks {when}{on(session, log)}, the largest "
-        f"{units.size(moment.largest_hole_bytes)}; {beside} {units.size(other.stranded_bytes)}, at "
-        f"worst {units.size(stranded.worst.stranded_bytes)}"
+        f"{units.size(moment.largest_hole_bytes)}{others}"
     )
     if not _torn(moment):
         return Passed(f"{figure}.")

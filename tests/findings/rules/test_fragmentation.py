@@ -20,7 +20,7 @@ def test_many_holes() -> None:
     assert (found.outcome, found.severity) == ("found", "high")
     assert found.size_bytes == 500 * MIB  # 10 x (30 + 20); the wholly free segment is none of it
     assert "35.7 % of 1.37 GiB reserved" in found.title  # 500 of 1400 MiB
-    assert "20 holes between live blocks at the peak, the largest 30.0 MiB" in found.title
+    assert "20 holes between live blocks at the end, the largest 30.0 MiB" in found.title
     state, one, other = found.evidence
     assert (state["cached_bytes"], state["holes"]) == (200 * MIB, 20)
     # [60 kept][30 hole][10][20 hole]: half of the 30 to each side, the 20 to the block before it
