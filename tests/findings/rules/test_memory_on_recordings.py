@@ -112,14 +112,3 @@ def test_logs_that_begin_late() -> None:
     assert found.outcome == "found"  # 13 125 of 18 595 MiB
     assert "(70.6 %)" in found.title
     assert asked("octree-nca/my_snapshot_3*", "late-snapshot").outcome == "passed"
-
-
-def test_nothing_breaks_a_rule() -> None:
-    rules = (
-        "memory-sawtooth", "memory-leak", "fragmentation", "oom", "allocator-thrash",
-        "over-reservation", "late-snapshot",
-    )  # fmt: skip
-    for path in sorted(MEMORY.glob("*/*.pickle*")):
-        session = real(str(path.relative_to(MEMORY)))
-        for rule in rules:
-            finding(session, rule)  # fails where a rule failed
