@@ -11,17 +11,27 @@ import sys
 from pathlib import Path
 
 from maiprof_nb.collection.simulation import LEAK, SCENARIOS, Scenario, recording_files, simulate
+from maiprof_nb.collection.simulation.growing_batch import GrowingBatch
 
+ALL: dict[str, Scenario | GrowingBatch] = {**SCENARIOS, GrowingBatch.name: GrowingBatch()}
 HERE = Path(__file__).resolve().parent
 TRUTH = "truth.json"
 
 
-def folder(scenario: Scenario) -> Path:
+def files(scenario: Scenario | GrowingBatch) -> dict[str, bytes]:
+    """The files of a scenario by their names."""
+    if isinstance(scenario, GrowingBatch):
+        return GrowingBatch().run().files()
+    return recording_files(simulate(scenario))
+
+
+def folder(scenario: Scenario | GrowingBatch) -> Path:
     """Where the recording of a scenario lies."""
-    return HERE / scenario.name if scenario == LEAK else HERE / "case_study" / scenario.name
+    alone = scenario.name in (LEAK.name, GrowingBatch.name)
+    return HERE / scenario.name if alone else HERE / "case_study" / scenario.name
 
 
-def place(scenario: Scenario, name: str) -> Path:
+def place(scenario: Scenario | GrowingBatch, name: str) -> Path:
     """Where a file goes: the truth is no part of the recording, and lies apart."""
     if name == TRUTH:
         return HERE / "truth" / f"{scenario.name}.json"
@@ -33,9 +43,9 @@ def content(data: bytes) -> bytes:
     return gzip.decompress(data) if data.startswith(b"\x1f\x8b") else data
 
 
-def differences(scenario: Scenario) -> list[str]:
+def differences(scenario: Scenario | GrowingBatch) -> list[str]:
     """Files that are missing or do not hold what the simulator makes."""
-    made = recording_files(simulate(scenario))
+    made = files(scenario)
     places = {place(scenario, name): data for name, data in made.items()}
     return [
         str(path.relative_to(HERE))
@@ -44,9 +54,9 @@ def differences(scenario: Scenario) -> list[str]:
     ]
 
 
-def write(scenario: Scenario) -> None:
+def write(scenario: Scenario | GrowingBatch) -> None:
     """Write the recording of a scenario."""
-    for name, data in recording_files(simulate(scenario)).items():
+    for name, data in files(scenario).items():
         path = place(scenario, name)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(data)
@@ -56,13 +66,13 @@ def write(scenario: Scenario) -> None:
 def main() -> int:
     """Write or check; the exit status is 1 if anything differs."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("scenarios", nargs="*", help=f"of {', '.join(SCENARIOS)}; all by default")
+    parser.add_argument("scenarios", nargs="*", help=f"of {', '.join(ALL)}; all by default")
     parser.add_argument("--check", action="store_true", help="compare, write nothing")
     options = parser.parse_args()
-    unknown = sorted(set(options.scenarios) - set(SCENARIOS))
+    unknown = sorted(set(options.scenarios) - set(ALL))
     if unknown:
         parser.error(f"there is no scenario {', '.join(unknown)}")
-    chosen = [SCENARIOS[name] for name in options.scenarios or SCENARIOS]
+    chosen = [ALL[name] for name in options.scenarios or ALL]
     if not options.check:
         for scenario in chosen:
             write(scenario)

@@ -16,11 +16,12 @@ SCENARIOS = {
     for folder in (*sorted((SAMPLES / "case_study").iterdir()), SAMPLES / "leak")
     if folder.is_dir()
 }
+FOLDERS = {**SCENARIOS, "oom": SAMPLES / "oom"}  # the last is a snapshot alone
 
 
 @cache
 def loaded(name: str) -> Session:
-    return maiprof_nb.load(SCENARIOS[name])
+    return maiprof_nb.load(FOLDERS[name])
 
 
 @cache

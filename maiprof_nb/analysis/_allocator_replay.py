@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -27,6 +27,8 @@ class Replay:
         Bytes of every segment taken from and returned to the device, in order.
     reserved_bytes : array of int64
         Reserved memory in each state of the log.
+    returnable_bytes : int
+        Of it, what the model could return to the device after the log's last event.
     """
 
     allocs: int
@@ -34,6 +36,7 @@ class Replay:
     taken: list[int]
     given: list[int]
     reserved_bytes: Ints
+    returnable_bytes: int
 
     @property
     def peak_reserved_bytes(self) -> int:
@@ -135,7 +138,24 @@ def replay(
             same += place[row] == address[row]
         reserved[position + 1] = max(model.reserved_bytes, reserved[position + 1])
     reserved[done + 1 :] = model.reserved_bytes
-    return Replay(allocs, same, model.taken, model.given, reserved)
+    taken, given = list(model.taken), list(model.given)
+    return Replay(allocs, same, taken, given, reserved, model.return_cached())
+
+
+def until(history: AllocatorHistory, state: int) -> AllocatorHistory:
+    """The log as if it had ended in a state."""
+    begun = []
+    for lives in (history.blocks, history.segments):
+        kept = lives[(lives["first_state"] <= state).to_numpy()].reset_index(drop=True)
+        later = [name for name in ("pending_state", "end_state") if name in kept]
+        begun.append(kept.assign(**{name: kept[name].clip(upper=state + 1) for name in later}))
+    return replace(
+        history,
+        events=history.events.iloc[:state],
+        ts_ns=history.ts_ns[: state + 1],
+        blocks=begun[0],
+        segments=begun[1],
+    )
 
 
 def _adopt_state(model: AllocatorModel, history: AllocatorHistory) -> None:

@@ -185,7 +185,7 @@ def holes_in(state: pd.DataFrame, stacks: pd.DataFrame) -> pd.DataFrame:
     )
     found = found.sort_values("held_bytes", ascending=False, kind="stable").reset_index()
     label = stacks.set_index("stack")["label"].astype(object)
-    found.insert(1, "label", found["stack"].map(label).fillna("no stack recorded").astype(object))
+    found.insert(1, "label", found["stack"].map(label).astype(object).fillna("no stack recorded"))
     found["held_bytes"] = found["held_bytes"].astype("int64")
     found["stack"] = found["stack"].astype("Int64").mask(found["stack"].eq(_NO_STACK))
     return found

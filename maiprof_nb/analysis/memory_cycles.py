@@ -99,6 +99,23 @@ class MemoryCycles:
         return self.slope.low > 0 and theil_sen(late).value > 0
 
     @property
+    def is_ramp(self) -> bool:
+        """True if cycles leave more than half of their teeth standing, up or down."""
+        growth = float(self.cycles["floor_bytes"].diff().abs().sum())
+        return growth / max(float(self.cycles["tooth_bytes"].sum()), 1.0) > MOST_KEPT
+
+    def piles_up(self, first: int, last: int) -> bool:
+        """True if most of the cycles `first` to `last` leave more than half of a tooth standing.
+
+        Memory then does not come down between them: one pass that piles up what it needs later,
+        such as activations kept for the backward pass, looks the same as a leak.
+        """
+        of = self.cycles[self.cycles["cycle"].between(first, last + 1)]
+        grown = of["floor_bytes"].diff().iloc[1:].to_numpy(np.float64)
+        tooth = np.maximum(of["tooth_bytes"].iloc[:-1].to_numpy(np.float64), 1.0)
+        return len(grown) > 0 and float(np.median(grown / tooth)) > MOST_KEPT
+
+    @property
     def rise_bytes(self) -> int:
         """By how much the floor rose from the first to the last cycle after the warm-up."""
         floors = self.steady["floor_bytes"]
@@ -111,7 +128,7 @@ def memory_cycles(session: Session, device: MemoryDevice | None = None) -> Memor
     Parameters
     ----------
     session : Session
-        What was recorded; a selected window does not cut the log.
+        What was recorded; a selected window does not cut the log (the findings cut it).
     device : MemoryDevice, optional
         One of `memory_devices`; the first by default.
 
@@ -141,7 +158,7 @@ def cycles_of(session: Session, log: MemoryLog) -> MemoryCycles:
         repeated = _made(log, "repetition", likeness, _cycles(log, bounds))
         if repeated.tooth_bytes < RIPPLE * log.allocated_bytes.max():
             repeated = None
-        elif repeated.even and _kept(repeated.cycles) <= MOST_KEPT:
+        elif repeated.even and not repeated.is_ramp:
             return repeated
     bounds = _by_swings(log)
     if len(bounds) - 1 > MIN_CYCLES:
@@ -152,7 +169,7 @@ def cycles_of(session: Session, log: MemoryLog) -> MemoryCycles:
             remedy="Record more steps, and mark them with prof.step() in a trace beside the "
             "snapshot",
         )
-    if _kept(repeated.cycles) > MOST_KEPT:
+    if repeated.is_ramp:
         raise NotAnswerableError(
             f"the memory of {log.device.label} repeats its changes but does not come down between "
             "them: a ramp, such as activations kept for the backward pass",
@@ -244,11 +261,17 @@ def _by_repetition(log: MemoryLog) -> tuple[Ints, float]:
         return np.empty(0, dtype=np.int64), float("nan")
     period = int(np.argmax(lags >= AS_GOOD * lags.max())) + _SHORTEST
     after = log.allocated_bytes[where + 1]
-    count = len(after) // period
-    # cut where the curve is low: the place in the cycle whose level is least on average
-    low = int(after[: count * period].reshape(count, period).mean(axis=0).argmin())
+    low = _lowest_place(after, period)
     cuts = np.arange(low, len(after), period)
     return where[cuts] + 1, float(likeness[period])
+
+
+def _lowest_place(level: Ints, period: int) -> int:
+    """Where in a cycle the level is least, as a median over the cycles, apart from its trend."""
+    rows = level[period : len(level) // period * period].reshape(-1, period)  # not the first
+    middle = rows.mean(axis=1)
+    trend = (middle[-1] - middle[0]) / max((len(rows) - 1) * period, 1)
+    return int((np.median(rows, axis=0) - trend * np.arange(period)).argmin())
 
 
 def _by_swings(log: MemoryLog) -> Ints:
@@ -306,9 +329,3 @@ def _cycles(log: MemoryLog, bounds: Ints, numbers: Ints | None = None) -> pd.Dat
             "warm_up": np.arange(count) < warm_up,
         }
     )
-
-
-def _kept(cycles: pd.DataFrame) -> float:
-    """Share of the teeth that stands as floor of the next cycle."""
-    growth = float(cycles["floor_bytes"].diff().abs().sum())
-    return growth / max(float(cycles["tooth_bytes"].sum()), 1.0)

@@ -118,7 +118,7 @@ def model_agreement(session: Session, device: MemoryDevice | None = None) -> Agr
     UsageError
         If `device` is not one of the session's snapshots'.
     """
-    return _agreement(allocator_history(session, device))
+    return agreement_of(allocator_history(session, device))
 
 
 def what_if(
@@ -163,7 +163,7 @@ def what_if(
             remedy="It must be more than 20 MiB",
         )
     history = allocator_history(session, device)
-    agreement = _agreement(history)
+    agreement = agreement_of(history)
     if not agreement.requests:
         raise NotAnswerableError(
             "the snapshot's log holds no requests to replay",
@@ -213,7 +213,8 @@ def _within(
         return None
 
 
-def _agreement(history: AllocatorHistory) -> Agreement:
+def agreement_of(history: AllocatorHistory) -> Agreement:
+    """As `model_agreement`, of a history already followed."""
     made = replay(history)
     action = history.events["action"].astype(object)
     size = history.events["size_bytes"].to_numpy(np.int64)

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from maiprof_nb.analysis._devices import device_facts
-from maiprof_nb.analysis.active_memory import HOST, MemoryDevice, memory_curve, memory_devices
+from maiprof_nb.analysis._device_logs import device_logs
+from maiprof_nb.analysis.device_size import device_size
 from maiprof_nb.analysis.measured import measured
 from maiprof_nb.errors import NotAnswerableError
 from maiprof_nb.session import Session
@@ -48,7 +48,8 @@ def memory_use(session: Session) -> list[MemoryUse]:
     """Peaks by the best source there is.
 
     Samplers see everything on the device; a snapshot or a trace's memory events only what
-    PyTorch's allocator holds, for which the device's size must stand in the trace.
+    PyTorch's allocator holds, of a device whose size `device_size` knows. In a selected window
+    its peak counts.
 
     Returns
     -------
@@ -76,35 +77,20 @@ def _sampled(session: Session) -> list[MemoryUse]:
 
 
 def _allocated(session: Session) -> list[MemoryUse]:
-    """What the allocator reserved of devices whose size stands in a trace."""
+    """What the allocator reserved, else allocated, of devices whose size is known."""
     try:
-        devices = [one for one in memory_devices(session) if one.device_type != HOST]
+        logs = device_logs(session)
     except NotAnswerableError:
         return []
     found: dict[tuple[int | None, int], MemoryUse] = {}
-    for one in devices:  # snapshots first
-        peak = memory_curve(session, device=one)["reserved_bytes"].max()
-        total = device_bytes(session, one)
-        if total and pd.notna(peak) and 0 < int(peak) <= total:
+    for log in logs:
+        one, size = log.device, device_size(session, log.device)
+        held = log.allocated_bytes if log.reserved_bytes is None else log.reserved_bytes
+        peak = int(held.max())
+        if size is not None and 0 < peak <= size.size_bytes:
             table = "allocator_events" if one.kind == "snapshot" else "memory_events"
-            how = "reserved by PyTorch's allocator"
-            use = MemoryUse(table, one.recording, str(one.device), int(peak), total, how)
+            verb = "allocated" if log.reserved_bytes is None else "reserved"
+            how = f"{verb} by PyTorch's allocator"
+            use = MemoryUse(table, one.recording, str(one.device), peak, size.size_bytes, how)
             found.setdefault((one.rank, one.device), use)
     return list(found.values())
-
-
-def device_bytes(session: Session, device: MemoryDevice) -> int | None:
-    """Size of a device's memory; None where nothing states it.
-
-    By the trace of its rank, else by samplers where all devices they saw are of one size.
-    """
-    sizes = (
-        device_facts(session, number, device.device).memory_bytes
-        for number, recording in enumerate(session.recordings)
-        if recording.kind == "trace" and recording.rank in {device.rank, None}
-    )
-    stated = next((size for size in sizes if size), None)
-    if stated is not None or device.device_type == HOST:
-        return stated
-    sampled = {one.total_bytes for one in _sampled(session)}
-    return sampled.pop() if len(sampled) == 1 else None

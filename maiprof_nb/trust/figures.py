@@ -82,6 +82,11 @@ _MEMORY = _any_of(
     "Nothing about memory was recorded. Record a snapshot "
     "(torch.cuda.memory._record_memory_history) or use profile_memory=True.",
 )
+_USED = _any_of(
+    ("counters", "allocator_events", "segments", "memory_events"),
+    "Nothing says how much of the device's memory was used. Sample memory.used and memory.total "
+    "beside the job, or record a memory snapshot.",
+)
 _COUNTERS = _any_of(
     ("counters",),
     "No metrics were loaded. Sample the GPU beside the job and load the folder of both.",
@@ -100,6 +105,9 @@ FIGURES = {
     "python-in-gaps": Figure("Python functions while every GPU is idle", _both(_WORK, _PYTHON)),
     "memory-curve": Figure("memory over time and who holds it", _MEMORY),
     "memory-peak": Figure("the most memory in use, when, and whose", _MEMORY),
+    "memory-headroom": Figure(
+        "memory of the device that is never used, and how many samples more would fit", _USED
+    ),
     "metrics": Figure("what samplers measured", _COUNTERS),
     "alignment": Figure("where recordings lie on one axis of time", _recordings),
     "ranks": Figure("what differs among ranks: stragglers, waits, imbalance", _ranks),

@@ -7,6 +7,7 @@ from maiprof_nb.recording import Recording
 from maiprof_nb.trust.rule import Result, failed, not_applicable, passed, rule
 
 _MEMORY = ("memory-curve", "memory-peak")
+_HEADROOM = "memory-headroom"
 _ROUND = 10_000
 _LOGGED = ("alloc", "free_requested", "free_completed", "segment_alloc", "segment_free", "oom")
 _FAULTS = ("frees-unmatched", "allocs-replaced", "state-after-log")
@@ -42,6 +43,7 @@ def memory_empty(recording: Recording) -> Result:
     title="the snapshot holds the final state only",
     remedy=_HISTORY,
     prevents=_MEMORY,
+    reduces=(_HEADROOM,),
 )
 def log_missing(recording: Recording) -> Result:
     """The snapshot has segments and blocks, but no log: one moment, and nothing before it."""
@@ -58,7 +60,7 @@ def log_missing(recording: Recording) -> Result:
     title="the memory log does not begin at the beginning",
     remedy="Record with a larger max_entries, or begin earlier; stacks and times of older "
     "allocations are not in the file",
-    reduces=_MEMORY,
+    reduces=(*_MEMORY, _HEADROOM),
 )
 def log_begins_late(recording: Recording) -> Result:
     """Allocations are older than the log.
@@ -94,7 +96,7 @@ def log_begins_late(recording: Recording) -> Result:
     of="snapshot",
     title="the memory log contradicts itself",
     remedy="Take the snapshot while no other thread allocates",
-    reduces=_MEMORY,
+    reduces=(*_MEMORY, _HEADROOM),
 )
 def log_inconsistent(recording: Recording) -> Result:
     """Entries do not fit one another or the final state.

@@ -13,7 +13,10 @@ Frames = list[dict[str, object]]
 
 @dataclass(frozen=True, slots=True)
 class AllocatorEvent:
-    """One entry of the allocator's log; `size_bytes` is as requested for alloc and free."""
+    """One entry of the allocator's log; `size_bytes` is as requested for alloc and free.
+
+    Of a request that failed, `address` holds what the device still had to give.
+    """
 
     action: str
     address: int
@@ -41,6 +44,11 @@ class CachingAllocator(AllocatorModel):
         self._ts_ns = 0
         self._frames: Frames = []
 
+    @property
+    def device_free_bytes(self) -> int:
+        """What the device can still give."""
+        return (self.limit_bytes or 0) - self.reserved_bytes
+
     def allocate(self, size_bytes: int, ts_ns: int, frames: Frames, stream: int = 0) -> int:
         """Address of a block for `size_bytes` bytes.
 
@@ -53,7 +61,7 @@ class CachingAllocator(AllocatorModel):
         try:
             block = self.place(size_bytes, stream)
         except OutOfMemoryError:
-            self._log("oom", 0, size_bytes, stream)
+            self._log("oom", self.device_free_bytes, size_bytes, stream)
             raise
         block.frames = frames
         self._log("alloc", block.address, size_bytes, stream)

@@ -6,7 +6,7 @@ import pickle
 import sys
 from typing import Any
 
-from maiprof_nb.collection.simulation.allocator import AllocatorEvent, Segment
+from maiprof_nb.collection.simulation.allocator import AllocatorEvent, CachingAllocator, Segment
 from maiprof_nb.collection.simulation.training import EPOCH_NS, Run
 
 _POOL = (0, 0)
@@ -25,24 +25,30 @@ _SETTINGS: dict[str, Any] = {
 
 
 def snapshot_pickle(run: Run) -> bytes:
-    """The snapshot, protocol 4; nothing in it but dict, list, tuple, str, int, float and bool.
+    """The snapshot of a run, as `packed` gives it."""
+    simulated = {
+        "scenario": run.scenario.name,
+        "seed": run.scenario.seed,
+        "change": run.scenario.change,
+    }
+    return packed(run.machine.allocator, simulated, _annotations(run))
+
+
+def packed(
+    allocator: CachingAllocator, simulated: dict[str, Any], annotations: list[dict[str, Any]]
+) -> bytes:
+    """A snapshot, protocol 4; nothing in it but dict, list, tuple, str, int, float and bool.
 
     Equal strings are one object, so that the bytes do not depend on what Python shares.
     """
-    allocator = run.machine.allocator
     if len(allocator.events) > _FULL_LOG:
         raise ValueError("the log would not fit the ring it claims to come from")
     snapshot = {
         "segments": [_segment(allocator.segments[at]) for at in sorted(allocator.segments)],
         "device_traces": [[_event(event) for event in allocator.events]],
         "allocator_settings": _SETTINGS,
-        "external_annotations": _annotations(run),
-        "simulated": {
-            "by": "maiprof_nb",
-            "scenario": run.scenario.name,
-            "seed": run.scenario.seed,
-            "change": run.scenario.change,
-        },
+        "external_annotations": annotations,
+        "simulated": {"by": "maiprof_nb"} | simulated,
     }
     return pickle.dumps(_shared(snapshot, {}), protocol=4)
 

@@ -8,7 +8,6 @@ import pandas as pd
 
 from maiprof_nb import units
 from maiprof_nb.analysis.active_memory import MemoryLog
-from maiprof_nb.analysis.held_memory import HeldMemory
 from maiprof_nb.session import Session
 
 _NO_STACK = "no stack recorded"
@@ -40,20 +39,20 @@ def live_rows(log: MemoryLog, state: int, count: int = 5) -> list[dict[str, Any]
     ]
 
 
-def segment_rows(log: MemoryLog, held: HeldMemory, count: int = 5) -> list[dict[str, Any]]:
-    """The segments with most stranded bytes."""
+def holder_rows(log: MemoryLog, holders: pd.DataFrame, count: int = 5) -> list[dict[str, Any]]:
+    """The stacks whose blocks lie beside most free bytes."""
     return [
         {
-            "table": "segments",
+            "table": "stacks",
             "recording": log.device.recording,
             "device": log.device.device,
-            "segment": int(row["segment"]),
-            "size_bytes": int(row["size_bytes"]),
-            "stranded_bytes": int(row["stranded_bytes"]),
+            "stack": None if pd.isna(row["stack"]) else int(row["stack"]),
+            "line": str(row["label"]),
+            "held_bytes": int(row["held_bytes"]),
             "blocks": int(row["blocks"]),
-            "line": str(row["stack"]),
+            "block_bytes": int(row["block_bytes"]),
         }
-        for row in held.segments.head(count).to_dict("records")
+        for row in holders.head(count).to_dict("records")
     ]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from maiprof_nb import units
-from maiprof_nb.analysis._device_logs import snapshot_logs
+from maiprof_nb.analysis._device_logs import whole_logs
 from maiprof_nb.analysis.active_memory import MemoryLog
 from maiprof_nb.errors import NotAnswerableError
 from maiprof_nb.findings.rule import Answer, Found, NotApplicable, Passed, Rule
@@ -21,9 +21,10 @@ def ask(session: Session) -> Answer:
 
     Found from half of the peak, and where the ring of entries was full and blocks older than it
     are still met: their stacks and times were overwritten, and an earlier peak may be missing.
+    A selected window is not asked: when the log began is a matter of the whole log.
     """
     try:
-        logs = snapshot_logs(session)
+        logs = [log for log in whole_logs(session) if log.device.kind == "snapshot"]
     except NotAnswerableError:
         return NotApplicable(NO_SNAPSHOT)
     logged = [log for log in logs if len(log.ts_ns) > 2 and log.device.axis != "state"]

@@ -9,6 +9,7 @@ import pandas as pd
 
 from maiprof_nb import units
 from maiprof_nb.analysis._device_logs import device_logs
+from maiprof_nb.analysis.device_size import device_size
 from maiprof_nb.analysis.memory_categories import categories_of
 from maiprof_nb.analysis.memory_cycles import MemoryCycles, cycles_of, survivors
 from maiprof_nb.errors import NotAnswerableError
@@ -28,18 +29,26 @@ def ask(session: Session) -> Answer:
     second half of the log, and half of the rise is held by lines that left something behind in
     at least 80 % of the cycles up to the end. What fills once (parameters, gradients, optimizer
     state) is no leak, and a key-value cache is said to be one. The severity is high only where
-    steps were marked: cycles found by repetition may all lie in one step.
+    steps were marked: cycles found by repetition may all lie in one step. Where such cycles
+    leave more than half of their teeth standing while the lines pile up, memory never came down:
+    a forward pass that keeps its activations looks the same, so the rule does not apply. In a
+    selected window only its cycles count.
     """
     try:
         logs = device_logs(session)
     except NotAnswerableError:
         return NotApplicable(NO_SNAPSHOT)
-    answers, reasons = [], []
+    answers: list[Answer] = []
+    reasons = []
     for log in logs:
         try:
-            answers.append(_of_device(session, cycles_of(session, log)))
+            answer = _of_device(session, cycles_of(session, log))
         except NotAnswerableError as problem:
-            reasons.append(problem.sentence)
+            answer = NotApplicable(problem.sentence)
+        if isinstance(answer, NotApplicable):
+            reasons.append(answer.reason)
+        else:
+            answers.append(answer)
     found = [one for one in answers if isinstance(one, Found)]
     if found:
         return max(found, key=lambda one: one.size_bytes or 0)
@@ -68,6 +77,14 @@ def _of_device(session: Session, found: MemoryCycles) -> Answer:
             f"The floor rises by {figure} {seen}, but no line leaves something behind in nearly "
             "every cycle up to the end."
         )
+    pile = int(lines["first_cycle"].min()), int(lines["last_cycle"].max())
+    if found.how != "steps" and found.piles_up(*pile):
+        return NotApplicable(
+            f"The floor rises only from cycle {pile[0]} to {pile[1]}{on(session, found.log)}, and "
+            f"memory never comes down there: {lines.iloc[0]['label']} and others pile up in one "
+            "pass, such as a forward pass that keeps activations for the backward pass. Record "
+            "several steps, and mark them with prof.step() in a trace beside the snapshot."
+        )
     worst = lines.iloc[0]
     caches = _categories(found, lines).eq("KV cache")
     if bool(caches.iloc[0]):
@@ -83,13 +100,29 @@ def _of_device(session: Session, found: MemoryCycles) -> Answer:
     severity = severity_of(found.rise_bytes / max(peak, 1))
     if found.how != "steps" and severity == "high":
         severity = "medium"  # cycles nobody marked may all lie in one step
+    room = _room(session, found, peak)
+    full = "" if room is None else _full(*room, slope.value, period)
     return Found(
         title=f"The floor rises by {figure} {seen}: {worst['label']} leaves "
-        f"{units.size(worst['bytes_per_cycle'])} behind each {period}",
+        f"{units.size(worst['bytes_per_cycle'])} behind each {period}{full}",
         severity=severity,
         size_bytes=grown,
-        evidence=[_row(found, row) for row in lines.head(5).to_dict("records")],
+        evidence=[_row(found, row, room) for row in lines.head(5).to_dict("records")],
         advice=RULE.advice + caveat,
+    )
+
+
+def _room(session: Session, found: MemoryCycles, peak: int) -> tuple[int, int] | None:
+    """Bytes of the device, and how many of them are free above the peak of what is allocated."""
+    size = device_size(session, found.log.device)
+    return None if size is None else (size.size_bytes, max(size.size_bytes - peak, 0))
+
+
+def _full(size_bytes: int, room_bytes: int, slope: float, period: str) -> str:
+    left = int(room_bytes // slope)
+    return (
+        f"; at that rate the device's {units.size(size_bytes)} are full after at most "
+        f"{units.count(left)} more {period}{'' if left == 1 else 's'}"
     )
 
 
@@ -102,8 +135,9 @@ def _once(found: MemoryCycles, lines: pd.DataFrame) -> pd.Series:
     return _categories(found, lines).isin(FILLED_ONCE)
 
 
-def _row(found: MemoryCycles, row: dict[str, Any]) -> dict[str, Any]:
+def _row(found: MemoryCycles, row: dict[str, Any], room: tuple[int, int] | None) -> dict[str, Any]:
     period_ns = found.period_ns
+    left = None if room is None else int(room[1] // found.slope.value)
     return {
         "table": "allocations",
         "recording": found.log.device.recording,
@@ -119,6 +153,7 @@ def _row(found: MemoryCycles, row: dict[str, Any]) -> dict[str, Any]:
         "slope_high_bytes": round(found.slope.high),
         "how": found.how,
         "period_ns": None if math.isnan(period_ns) else round(period_ns),
+        "cycles_until_full": left,
     }
 
 

@@ -5,138 +5,214 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from maiprof_nb import units
 from maiprof_nb.analysis._device_logs import snapshot_logs
 from maiprof_nb.analysis.active_memory import MemoryLog
-from maiprof_nb.analysis.held_memory import HeldMemory, held_memory
+from maiprof_nb.analysis.device_size import device_size
+from maiprof_nb.analysis.failed_requests import FailedRequest, failed_requests, would_be_served
+from maiprof_nb.analysis.held_memory import held_memory
 from maiprof_nb.analysis.memory_peak import OPTIMIZER, peak_of
 from maiprof_nb.errors import NotAnswerableError
+from maiprof_nb.findings._wording import times
 from maiprof_nb.findings.rule import Answer, Found, NotApplicable, Passed, Rule
-from maiprof_nb.findings.rules._memory import NO_SNAPSHOT, live_rows, on, segment_rows
+from maiprof_nb.findings.rules._memory import NO_SNAPSHOT, holder_rows, live_rows, on
 from maiprof_nb.session import Session
 
 FULL_SHARE = 0.999  # of what is reserved, in live blocks: no room is left within it
+LEFT_SHARE = 0.05  # of the device, beyond what is reserved: less may be gone in the next step
+IN_USE_SHARE = 0.9  # of what is reserved: below it the cache has room
 LEAST_BYTES = 1_073_741_824  # 1 GiB reserved; a small job fills its segments by chance
 
 
 def ask(session: Session) -> Answer:
-    """Failed requests in the allocator's log; without any, how full what is reserved is.
+    """Failed requests in the allocator's log; without any, how full the device is at the peak.
 
-    For a failed request: what was asked for, free on the device, reserved, allocated, and whether
-    the free bytes together would have served it (then fragmentation made it fail). Without one,
-    found where 99.9 % of at least 1 GiB reserved is in live blocks: the size of the device is not
-    in a snapshot, so that is medium, a next request must come from whatever the device still has.
+    For a failed request: what was asked for, free on the device, reserved, allocated, the largest
+    hole, and whether the free bytes together would have served it (then whose blocks lie between
+    them, and whether a replay with expandable segments serves it). Without one, found where 99.9 %
+    of at least 1 GiB reserved is in live blocks, or where the device's size is known and less than
+    5 % of it was left at the peak. In a selected window only its requests and its peak count.
     """
-    try:
-        logs = snapshot_logs(session)
-    except NotAnswerableError:
+    logs = snapshot_logs(session)
+    if not logs:
         return NotApplicable(NO_SNAPSHOT)
-    states = [(log, held_memory(session, log.device)) for log in logs]
-    failed = [one for log, held in states for one in _failed(session, log, held)]
+    failed = [one for log in logs for one in _failed(session, log)]
     if failed:
         return max(failed, key=lambda one: one.size_bytes or 0)
-    fullest = max(
-        ((log, held) for log, held in states if held),
-        key=lambda one: one[1].allocated_bytes / max(one[1].reserved_bytes, 1),
-        default=None,
-    )
-    if fullest is None:
+    fullest = [one for log in logs if (one := _how_full(session, log))]
+    if not fullest:
         return NotApplicable(NO_SNAPSHOT)
-    return _how_full(session, *fullest)
+    return max(fullest, key=lambda one: (isinstance(one[1], Found), one[0]))[1]
 
 
-def _failed(session: Session, log: MemoryLog, held: HeldMemory | None) -> list[Found]:
+def _failed(session: Session, log: MemoryLog) -> list[Found]:
     """The largest request of one device that failed."""
-    events = session.recordings[log.device.recording].table("allocator_events")
-    events = events[events["device"] == log.device.device]
-    failures = events[events["action"] == "oom"]
-    if failures.empty:
+    try:
+        failures = failed_requests(session, log.device)
+    except NotAnswerableError:
+        return _without_history(session, log)
+    if not failures:
         return []
-    worst = failures.loc[failures["size_bytes"].idxmax()]
-    offset = session.placements[log.device.recording].offset_ns
-    at_ns = int(worst["ts_ns"]) + offset
-    state = int(log.states_at(at_ns))
-    asked = int(worst["size_bytes"])
-    free = None if pd.isna(worst["device_free_bytes"]) else int(worst["device_free_bytes"])
-    allocated = int(log.allocated_bytes[state])
-    reserved = allocated if log.reserved_bytes is None else int(log.reserved_bytes[state])
-    within = max(reserved - allocated, 0)
-    changing = events["action"].isin(["oom", "snapshot"])
-    last = changing | (events["event"] < worst["event"])
-    hole = held.largest_free_bytes if held is not None and bool(last.all()) else None
-    would_fit = asked <= (free or 0) + within
-    said = [
-        f"{units.size(free)} free on the device" if free is not None else "",
-        f"{units.size(allocated)} of {units.size(reserved)} reserved in use",
-        f"the largest free block {units.size(hole)}" if hole is not None else "",
-    ]
-    verdict = (
-        f"the {units.size((free or 0) + within)} free would serve it if they were in one piece"
-        if would_fit
-        else f"{units.size(asked - (free or 0) - within)} too much is live"
-    )
+    worst = max(failures, key=lambda one: one.requested_bytes)
+    free = worst.device_free_bytes
+    driver = "" if free is None else f"{units.size(free)} free on the device, "
     count = "" if len(failures) == 1 else f" (the largest of {units.count(len(failures))})"
-    row: dict[str, Any] = {
-        "table": "allocator_events",
-        "recording": log.device.recording,
-        "device": log.device.device,
-        "event": int(worst["event"]),
-        "ts_ns": at_ns,
-        "requested_bytes": asked,
-        "device_free_bytes": free,
-        "reserved_bytes": reserved,
-        "allocated_bytes": allocated,
-        "largest_free_bytes": hole,
-        "line": _label(log, worst["stack"]),
-    }
-    rows = [row, *live_rows(log, state)]
-    if would_fit and held is not None:
-        rows += segment_rows(log, held, 3)
-    parts = ", ".join(part for part in said if part)
+    title = (
+        f"A request for {units.size(worst.requested_bytes)} failed{count}{on(session, log)}: "
+        f"{driver}{units.size(worst.allocated_bytes)} of {units.size(worst.reserved_bytes)} "
+        f"reserved in use, the largest free block {units.size(worst.largest_hole_bytes)}; "
+    )
+    evidence = [_row(log, worst), *_largest_live(log, worst)]
+    if not worst.in_pieces:
+        lacking = worst.requested_bytes - worst.fits_after_defragmentation_bytes
+        said = f"{units.size(lacking)} too much is live"
+        return [Found(title + said, "high", size_bytes=worst.requested_bytes, evidence=evidence)]
+    said = (
+        f"the {units.size(worst.fits_after_defragmentation_bytes)} free would serve it if they "
+        f"were in one piece{_between(worst)}"
+    )
+    served = would_be_served(session, log.device, worst, expandable=True)
     return [
         Found(
-            title=f"A request for {units.size(asked)} failed{count}{on(session, log)}: {parts}; "
-            f"{verdict}",
-            severity="high",
-            size_bytes=asked,
-            evidence=rows,
-            advice=_IN_PIECES if would_fit else None,
-            change="1 line" if would_fit else None,
+            title + said,
+            "high",
+            size_bytes=worst.requested_bytes,
+            evidence=[evidence[0], *holder_rows(log, worst.holders), *evidence[1:]],
+            advice=_advice(worst, served),
+            change="1 line",
         )
     ]
 
 
-def _how_full(session: Session, log: MemoryLog, held: HeldMemory) -> Answer:
-    share = held.allocated_bytes / max(held.reserved_bytes, 1)
-    figure = (
-        f"{units.size(held.allocated_bytes)} of {units.size(held.reserved_bytes)} reserved "
-        f"({share * 100:.2f} %) are in live blocks at the end{on(session, log)}"
+def _between(worst: FailedRequest) -> str:
+    if worst.holders.empty:
+        return ""
+    first = worst.holders.iloc[0]
+    return (
+        f": {times(int(first['blocks']), 'block')} ({units.size(int(first['block_bytes']))}) of "
+        f"{first['label']} lie beside {units.size(int(first['held_bytes']))} of them"
     )
-    if share < FULL_SHARE or held.reserved_bytes < LEAST_BYTES:
-        return Passed(f"No request failed; {figure}.")
+
+
+def _advice(worst: FailedRequest, served: bool | None) -> str:
+    if served is None:
+        return _IN_PIECES
+    limit = units.size(worst.device_bytes or 0)
+    if not served:
+        return (
+            "Make what the named lines hold before what lives short, or keep it on the host: "
+            "expandable_segments:True alone does not do. Replayed with it, the same requests do "
+            f"not fit in the {limit} the device had for this job."
+        )
+    return (
+        f"Set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True. Replayed with it, the same "
+        f"requests and the one that failed fit in the {limit} the device had for this job; with "
+        "the setting in force the model of the allocator repeats every request of this log at "
+        f"its real address. {_ELSE}"
+    )
+
+
+def _without_history(session: Session, log: MemoryLog) -> list[Found]:
+    """As `_failed` where the log does not fit the segments, so that holes are not known."""
+    events = session.recordings[log.device.recording].table("allocator_events")
+    failures = events[events["action"].eq("oom") & (events["device"] == log.device.device)]
+    if failures.empty:
+        return []
+    worst = failures.loc[failures["size_bytes"].idxmax()]
+    asked = int(worst["size_bytes"])
+    row = {
+        "table": "allocator_events",
+        "recording": log.device.recording,
+        "device": log.device.device,
+        "event": int(worst["event"]),
+        "requested_bytes": asked,
+    }
+    title = f"A request for {units.size(asked)} failed{on(session, log)}"
+    return [Found(title, "high", size_bytes=asked, evidence=[row])]
+
+
+def _row(log: MemoryLog, worst: FailedRequest) -> dict[str, Any]:
+    return {
+        "table": "allocator_events",
+        "recording": log.device.recording,
+        "device": log.device.device,
+        "event": worst.event,
+        "ts_ns": worst.ts_ns,
+        "requested_bytes": worst.requested_bytes,
+        "device_free_bytes": worst.device_free_bytes,
+        "reserved_bytes": worst.reserved_bytes,
+        "allocated_bytes": worst.allocated_bytes,
+        "largest_free_bytes": worst.largest_hole_bytes,
+        "cached_bytes": worst.cached_bytes,
+        "fits_after_release_bytes": worst.fits_after_release_bytes,
+        "fits_after_defragmentation_bytes": worst.fits_after_defragmentation_bytes,
+        "line": _label(log, worst.stack),
+    }
+
+
+def _largest_live(log: MemoryLog, worst: FailedRequest) -> list[dict[str, Any]]:
+    return live_rows(log, int(log.states_at(worst.ts_ns)))
+
+
+def _how_full(session: Session, log: MemoryLog) -> tuple[float, Answer] | None:
+    """Share of what is reserved in use at the peak, and what to say of it."""
     peak = peak_of(session, log)
+    held = held_memory(session, log.device)
+    reserved = peak.reserved_bytes
+    if held is None or not reserved:
+        return None
+    share = peak.peak_bytes / reserved
+    size = device_size(session, log.device)
+    left = None if size is None else max(size.size_bytes - reserved, 0)
+    room = reserved - peak.peak_bytes
+    figure = (
+        f"{units.size(peak.peak_bytes)} of {units.size(reserved)} reserved ({share * 100:.2f} %) "
+        f"are in live blocks at the peak{on(session, log)}"
+    )
+    beyond = "" if size is None or left is None else (
+        f", and {units.size(left)} of the device's {units.size(size.size_bytes)} are left beyond it"
+    )  # fmt: skip
+    packed = share >= FULL_SHARE and reserved >= LEAST_BYTES
+    scarce = size is not None and left is not None and left < LEFT_SHARE * size.size_bytes
+    if (size is not None and not scarce) or (not packed and not (scarce and share >= IN_USE_SHARE)):
+        return share, Passed(f"No request failed; {figure}{beyond}.")
     where = "; the peak lies in the optimizer's step" if peak.phase == OPTIMIZER else ""
-    return Found(
-        title=f"Nearly full: {figure}, the largest free block is "
-        f"{units.size(held.largest_free_bytes)}{where}",
+    largest = ""
+    if peak.state == len(log.ts_ns) - 1 or share >= FULL_SHARE:
+        largest = f", the largest free block at the end {units.size(held.largest_free_bytes)}"
+    rows = live_rows(log, peak.state)
+    row = {
+        "table": "segments",
+        "recording": log.device.recording,
+        "device": log.device.device,
+        "peak_bytes": peak.peak_bytes,
+        "reserved_bytes": reserved,
+        "room_bytes": room,
+        "device_bytes": None if size is None else size.size_bytes,
+        "left_on_device_bytes": left,
+    }
+    unknown = "" if size else " How much the device has beyond that, a snapshot does not say."
+    return share, Found(
+        title=f"Nearly full: {figure}, {units.size(room)} of room{largest}{beyond}{where}",
         severity="medium",
-        size_bytes=held.allocated_bytes,
-        evidence=live_rows(log, len(log.ts_ns) - 1),
+        size_bytes=peak.peak_bytes,
+        evidence=[row, *rows],
+        advice=f"{RULE.advice}{unknown}",
     )
 
 
-def _label(log: MemoryLog, stack: Any) -> str | None:
-    if pd.isna(stack):
-        return None
-    row = np.flatnonzero(log.stacks["stack"].to_numpy(np.int64) == int(stack))
+def _label(log: MemoryLog, stack: int | None) -> str | None:
+    row = np.flatnonzero(log.stacks["stack"].to_numpy(np.int64) == (-1 if stack is None else stack))
     return str(log.stacks["label"].iloc[int(row[0])]) if len(row) else None
 
 
+_ELSE = (
+    "Or keep what the named lines hold on the host, or make it before what lives short, so that it "
+    "does not lie between."
+)
 _IN_PIECES = (
-    "Set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True: enough is free, but in pieces. See "
-    "fragmentation for the blocks between them."
+    "Set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True: enough is free, but in pieces. " + _ELSE
 )
 RULE = Rule(
     id="oom",

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from maiprof_nb import units
 from maiprof_nb.analysis._device_logs import snapshot_logs
-from maiprof_nb.analysis.held_memory import held_memory
+from maiprof_nb.analysis.active_memory import MemoryLog
+from maiprof_nb.analysis.stranded_memory import Moment, stranded_memory
 from maiprof_nb.errors import NotAnswerableError
+from maiprof_nb.findings._wording import times
 from maiprof_nb.findings.rule import Answer, Found, NotApplicable, Passed, Rule
 from maiprof_nb.findings.rules._memory import NO_SNAPSHOT, on
 from maiprof_nb.session import Session
@@ -23,48 +25,63 @@ def ask(session: Session) -> Answer:
     Found from one half unused, or from one fifth in wholly free segments where no moment of the
     log needed 80 % of what is reserved. The severity is low where the log shows that the job once
     needed 70 %: the cache then waits for the next such moment, and is a loss only to other
-    processes on the device.
+    processes on the device. In a selected window its end and its peak count.
     """
-    try:
-        logs = snapshot_logs(session)
-    except NotAnswerableError:
-        return NotApplicable(NO_SNAPSHOT)
-    states = [(log, held) for log in logs if (held := held_memory(session, log.device))]
-    if not states:
-        return NotApplicable(NO_SNAPSHOT)
-    log, held = max(states, key=lambda one: one[1].reserved_bytes - one[1].allocated_bytes)
-    unused = held.reserved_bytes - held.allocated_bytes
-    figure = (
-        f"{units.percent(held.unused_share)} of {units.size(held.reserved_bytes)} reserved is "
-        f"unused at the end{on(session, log)}"
-    )
+    ends, reason = [], NO_SNAPSHOT
+    for log in snapshot_logs(session):
+        try:
+            stranded = stranded_memory(session, log.device, points=1)
+        except NotAnswerableError as problem:
+            reason = problem.sentence
+            continue
+        if stranded is not None and stranded.end.reserved_bytes:
+            ends.append((log, stranded.end))
+    if not ends:
+        return NotApplicable(reason)
+    log, end = max(ends, key=lambda one: one[1].unused_bytes)
+    return _of_device(session, log, end)
+
+
+def _of_device(session: Session, log: MemoryLog, end: Moment) -> Answer:
     peak = int(log.allocated_bytes.max())
-    needed = min(peak / max(held.reserved_bytes, 1), 1.0)
-    cached = held.cached_bytes / max(held.reserved_bytes, 1)
-    never = cached >= CACHED_SHARE and needed < NEVER_SHARE
-    if not (held.unused_share >= UNUSED_SHARE or never) or unused < LEAST_BYTES:
+    share = end.unused_bytes / end.reserved_bytes
+    figure = (
+        f"{units.percent(share)} of {units.size(end.reserved_bytes)} reserved is unused at the "
+        f"end{on(session, log)}"
+    )
+    needed = min(peak / end.reserved_bytes, 1.0)
+    never = end.cached_bytes >= CACHED_SHARE * end.reserved_bytes and needed < NEVER_SHARE
+    if not (share >= UNUSED_SHARE or never) or end.unused_bytes < LEAST_BYTES:
         return Passed(f"{figure}.")
-    whole = f"{units.size(held.cached_bytes)} of it in {held.cached_segments} wholly free segments"
+    whole = (
+        f"{units.size(end.cached_bytes)} of it in "
+        f"{times(end.cached_segments, 'wholly free segment')} that empty_cache() would give back"
+    )
     return Found(
         title=f"{figure}, {whole}; at the peak of the log {units.percent(needed)} are in use",
         severity="low" if needed >= NEEDED_SHARE else "medium",
-        size_bytes=unused,
+        size_bytes=end.unused_bytes,
         evidence=[
             {
                 "table": "segments",
                 "recording": log.device.recording,
                 "device": log.device.device,
-                "reserved_bytes": held.reserved_bytes,
-                "allocated_bytes": held.allocated_bytes,
-                "cached_bytes": held.cached_bytes,
-                "cached_segments": held.cached_segments,
-                "stranded_bytes": held.stranded_bytes,
+                "ts_ns": end.ts_ns,
+                "reserved_bytes": end.reserved_bytes,
+                "allocated_bytes": end.allocated_bytes,
+                "cached_bytes": end.cached_bytes,
+                "cached_segments": end.cached_segments,
+                "stranded_bytes": end.stranded_bytes,
                 "peak_bytes": peak,
             }
         ],
+        advice=_IN_PIECES if end.stranded_bytes > end.cached_bytes else None,
     )
 
 
+_IN_PIECES = (
+    "empty_cache() would give little back: most of it lies between live blocks (see fragmentation)."
+)
 RULE = Rule(
     id="over-reservation",
     question="Does the allocator hold much more memory than the job uses?",

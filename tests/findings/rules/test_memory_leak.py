@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from maiprof_nb.timebase import TimeWindow
 from tests.findings.asking import finding
 from tests.findings.tiny_memory import KIB, MIB, Job, training
 from tests.shipped_samples import loaded, truth
@@ -65,6 +66,29 @@ def test_a_ramp_does_not_apply() -> None:
     assert "does not come down" in found.reason
 
 
+def test_a_pass_that_piles_up_after_even_teeth_does_not_apply() -> None:
+    job = training(20)  # 20 even teeth, then a pass whose activations stay
+    for _ in range(20):
+        job.give(job.take(4 * MIB, "forward (/job/model.py:10)"))
+        job.take(16 * MIB, "forward (/job/model.py:10)")
+        job.give(job.take(2 * MIB, "forward (/job/model.py:10)"))
+    assert finding(job.session(), RULE).outcome != "found"
+
+
+def test_a_selected_window_is_judged_alone() -> None:
+    whole = training(40, left=3, stop=18).session()  # level once 18 steps are over
+    assert finding(whole, RULE).outcome == "passed"
+    early = whole.select(window=TimeWindow(0, 18 * 15_000))  # 15 events a step, one a microsecond
+    found = finding(early, RULE)
+    assert found.outcome == "found"
+    assert found.scope["window_ns"] == [0, 18 * 15_000]
+    row = found.evidence[0]
+    assert row["slope_bytes"] == 3 * MIB
+    assert row["blocks"] <= 16  # of 18 cycles, without warm-up and the last two
+    late = whole.select(window=TimeWindow(20 * 15_000, 40 * 15_000))
+    assert finding(late, RULE).outcome == "passed"
+
+
 def test_too_few_cycles_do_not_apply() -> None:
     assert finding(training(4, left=3).session(), RULE).outcome == "not-applicable"
 
@@ -82,6 +106,23 @@ def test_the_sample_with_a_leak() -> None:
     assert row["line"] == "forward (recommender/model.py:47)"
     assert any("recommender/model.py:47 forward" in frame for frame in known["leak_stack"])
     assert row["period_ns"] == pytest.approx(73e6, rel=0.02)  # steps of 72 to 74 ms
+    total = known_total("leak")
+    left = (total - known["peak_allocated_bytes"]) // each
+    assert row["cycles_until_full"] == left
+    assert f"full after at most {left} more steps" in found.title
+
+
+def test_steps_of_the_sample_can_be_selected() -> None:
+    found = finding(loaded("leak").select(steps=(10, 24)), RULE)
+    assert found.outcome == "found"
+    assert "over 13 steps" in found.title  # 15 less 2 of warm-up
+    assert found.evidence[0]["slope_bytes"] == truth("leak")["memory"]["leak_bytes_per_step"]
+    assert finding(loaded("leak").select(steps=(10, 12)), RULE).outcome == "not-applicable"
+
+
+def known_total(name: str) -> int:
+    """The simulated device's memory, as its truth states it."""
+    return int(truth(name)["metrics"]["memory_total_mib"]) * MIB
 
 
 def test_the_sample_without_one_passes() -> None:

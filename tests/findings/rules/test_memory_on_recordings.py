@@ -37,14 +37,17 @@ def test_sixty_teeth() -> None:
     assert asked("cs336-charan/*", "memory-leak").outcome == "passed"
 
 
-def test_a_rising_floor_of_unmarked_cycles() -> None:
+def test_one_forward_pass_that_keeps_its_activations_is_no_leak() -> None:
+    """All 1 528 allocations lie in one call of batch_step (Agent.py:51); no stack has a backward.
+
+    Its forward pass evaluates level by level (cycles 1 to 40), then forward_train keeps what
+    the backward pass will need, and the log ends there: the floor rises, memory never comes down.
+    """
     found = asked("octree-nca/my_snapshot_5*", "memory-leak")
-    assert (found.outcome, found.severity) == ("found", "medium")
-    assert "Model_BasicNCA3D.py" in found.evidence[0]["line"]
-    assert found.evidence[0]["slope_low_bytes"] > 0
-    # 362 blocks made in the log are alive at its end, 2876 MiB in all
-    assert 1500 * MIB < found.size_bytes < 2876 * MIB
-    assert "prof.step()" in found.advice
+    assert found.outcome == "not-applicable"
+    assert found.reason.startswith("The floor rises only from cycle 40 to 69, and memory never")
+    assert "Model_BasicNCA3D.py:6" in found.reason
+    assert "prof.step()" in found.reason
 
 
 def test_weights_copied_in_are_no_leak() -> None:
@@ -109,14 +112,3 @@ def test_logs_that_begin_late() -> None:
     assert found.outcome == "found"  # 13 125 of 18 595 MiB
     assert "(70.6 %)" in found.title
     assert asked("octree-nca/my_snapshot_3*", "late-snapshot").outcome == "passed"
-
-
-def test_nothing_breaks_a_rule() -> None:
-    rules = (
-        "memory-sawtooth", "memory-leak", "fragmentation", "oom", "allocator-thrash",
-        "over-reservation", "late-snapshot",
-    )  # fmt: skip
-    for path in sorted(MEMORY.glob("*/*.pickle*")):
-        session = real(str(path.relative_to(MEMORY)))
-        for rule in rules:
-            finding(session, rule)  # fails where a rule failed

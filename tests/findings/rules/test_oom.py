@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from maiprof_nb import Session
+from maiprof_nb.timebase import TimeWindow
 from tests.findings.asking import finding
 from tests.findings.tiny_memory import FORWARD, GIB, MIB, Job, block, hole, segment, snapshot
+from tests.shipped_samples import loaded, truth
 from tests.tiny_traces import kernel, session
 
 RULE = "oom"
@@ -11,7 +14,6 @@ RULE = "oom"
 
 def test_too_much_is_live() -> None:
     job = Job()
-    job.segment("segment_alloc", 900 * MIB)
     job.take(900 * MIB, FORWARD)
     job.oom(300 * MIB, 50 * MIB, FORWARD)
     found = finding(job.session(), RULE)
@@ -34,7 +36,12 @@ def test_enough_is_free_but_in_pieces() -> None:
     assert "the 347 MiB free would serve it if they were in one piece" in found.title
     assert "the largest free block 99.0 MiB" in found.title
     assert "expandable_segments" in found.advice
-    assert found.evidence[-1]["table"] == "segments"
+    # a block of 1 MiB beside each hole; nobody recorded who made them
+    event, holder = found.evidence[:2]
+    assert (event["fits_after_release_bytes"], event["cached_bytes"]) == (99 * MIB, 0)
+    assert event["fits_after_defragmentation_bytes"] == 347 * MIB
+    assert (holder["held_bytes"], holder["blocks"]) == (297 * MIB, 3)
+    assert "3 blocks (3.00 MiB) of no stack recorded" in found.title
 
 
 def test_of_several_the_largest_is_told() -> None:
@@ -50,7 +57,51 @@ def test_nearly_full() -> None:
     found = finding(snapshot(state), RULE)
     assert (found.outcome, found.severity) == ("found", "medium")
     assert "99.95 %" in found.title  # 2048 of 2049 MiB
-    assert "the largest free block is 1.00 MiB" in found.title
+    assert "the largest free block at the end 1.00 MiB" in found.title
+
+
+def test_the_sample_that_fails_in_pieces() -> None:
+    """Every figure is the one the simulator knew when the request failed."""
+    known = truth("oom")
+    found = finding(loaded("oom"), RULE)
+    assert (found.outcome, found.severity) == ("found", "high")
+    assert found.size_bytes == known["requested_bytes"]
+    event, holder = found.evidence[:2]
+    assert event["largest_free_bytes"] == known["largest_hole_bytes"]
+    same = (
+        "requested_bytes", "device_free_bytes", "reserved_bytes", "allocated_bytes",
+        "fits_after_defragmentation_bytes",
+    )  # fmt: skip
+    assert {name: event[name] for name in same} == {name: known[name] for name in same}
+    # nothing was cached: the driver's 64 MiB and the largest hole are all there is in one piece
+    assert event["cached_bytes"] == 0
+    assert event["fits_after_release_bytes"] == known["largest_hole_bytes"]
+    assert event["line"] == "block (warmup/model.py:29)"
+    assert holder["line"] == "remember (warmup/report.py:12)"
+    assert known["held_open_by"][0] == "warmup/report.py:12 remember"
+    assert holder["blocks"] == known["blocks_of_it"]
+    assert holder["held_bytes"] == known["free_in_holes_bytes"]
+    assert "the same requests and the one that failed fit in the 7.56 GiB" in found.advice
+
+
+def test_a_window_before_the_failure_passes() -> None:
+    whole = loaded("oom")
+    early = whole.select(window=TimeWindow(0, whole.span.end_ns // 2))
+    assert finding(early, RULE).outcome == "passed"
+
+
+def test_little_left_on_the_device_is_nearly_full() -> None:
+    """9.8 of 10 GiB reserved, 9.5 of them in use; the trace states the device's size."""
+    state = [segment(1 << 40, block(9 * GIB + 512 * MIB, FORWARD), hole(300 * MIB))]
+    device = [{"id": 0, "name": "GPU", "totalGlobalMem": 10 * GIB}]
+    trace = session(kernel(1000, 5), deviceProperties=device)
+    found = finding(Session([*trace.recordings, *snapshot(state).recordings]), RULE)
+    assert (found.outcome, found.severity) == ("found", "medium")
+    assert "212 MiB of the device's 10.0 GiB are left beyond it" in found.title
+    assert found.evidence[0]["room_bytes"] == 300 * MIB
+    large = session(kernel(1000, 5), deviceProperties=[device[0] | {"totalGlobalMem": 80 * GIB}])
+    roomy = Session([*large.recordings, *snapshot(state).recordings])
+    assert finding(roomy, RULE).outcome == "passed"
 
 
 def test_room_passes() -> None:

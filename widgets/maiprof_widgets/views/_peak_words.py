@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 
 from maiprof_nb import units
+from maiprof_nb.analysis.device_size import device_size
 from maiprof_nb.analysis.kv_cache import cache_growth
 from maiprof_nb.analysis.memory_drain import floor_of
 from maiprof_nb.analysis.memory_peak import FREED, OUTSIDE, MemoryPeak
-from maiprof_nb.analysis.memory_use import device_bytes
 from maiprof_nb.session import Session
 from maiprof_nb.timebase import NS_PER_US
 from maiprof_widgets import escaping
@@ -67,7 +67,8 @@ def headline(session: Session, peak: MemoryPeak, *, pointed: bool) -> str:
 
 def _levels(session: Session, peak: MemoryPeak) -> list[str]:
     """Against the device, the allocator's segments and the floor."""
-    total = device_bytes(session, peak.log.device)
+    size = device_size(session, peak.log.device)
+    total = size.size_bytes if size else None
     said = []
     if total:
         share = units.percent(peak.peak_bytes / total)
