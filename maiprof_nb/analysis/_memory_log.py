@@ -241,7 +241,14 @@ def _replay_snapshot(recording: Recording, device: MemoryDevice, offset_ns: int)
 
 
 def _replay_trace(recording: Recording, device: MemoryDevice, offset_ns: int) -> MemoryLog:
-    events = log_events(recording.table("memory_events"), device)
+    table = recording.table("memory_events")
+    mine = (
+        table["size_bytes"].ne(0)
+        & table["device_type"].eq(device.device_type)
+        & table["device"].eq(device.device)
+    )
+    events = table[mine.fillna(value=False).to_numpy(bool)]
+    events = events.sort_values(["ts_ns", "event"], ignore_index=True)
     change = events["size_bytes"].to_numpy(np.int64)
     summed = np.cumsum(change)
     totals_known = bool(events["allocated_bytes"].notna().all())
@@ -272,17 +279,6 @@ def _replay_trace(recording: Recording, device: MemoryDevice, offset_ns: int) ->
         baseline_known=totals_known,
         pairing_guessed=bool(events["address"].isna().any()),
     )
-
-
-def log_events(table: pd.DataFrame, device: MemoryDevice) -> pd.DataFrame:
-    """One device's memory events in order: event ``k`` leads to state ``k + 1`` of its log."""
-    mine = (
-        table["size_bytes"].ne(0)
-        & table["device_type"].eq(device.device_type)
-        & table["device"].eq(device.device)
-    )
-    events = table[mine.fillna(value=False).to_numpy(bool)]
-    return events.sort_values(["ts_ns", "event"], ignore_index=True)
 
 
 def _paired(events: pd.DataFrame, span: TimeWindow) -> pd.DataFrame:
