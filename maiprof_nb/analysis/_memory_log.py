@@ -267,6 +267,9 @@ def _replay_trace(recording: Recording, device: MemoryDevice, offset_ns: int) ->
     lives["stack"], stacks = operator_stacks(
         recording.table("operators"), recording.table("python_calls"), events, lives.pop("made_by")
     )
+    # named by the event that tells of it, so that no two devices of a trace share a row id
+    told_by = np.where(lives["before_log"], lives["end"], lives["first"]).astype(np.int64) - 1
+    lives["allocation"] = events["event"].to_numpy(np.int64)[told_by]
     return MemoryLog(
         device=device,
         span=_moved(span, offset_ns),
@@ -307,8 +310,7 @@ def _paired(events: pd.DataFrame, span: TimeWindow) -> pd.DataFrame:
     sizes = np.concatenate([-size[orphan], size[made]])
     return pd.DataFrame(
         {
-            # the event that tells of it: that way no two devices of a trace share a row id
-            "allocation": events["event"].to_numpy(np.int64)[np.concatenate([orphan, made])],
+            "allocation": np.arange(len(sizes), dtype=np.int64),
             "ts_ns": begins,
             "end_ns": ends,
             "size_bytes": sizes,
