@@ -7,8 +7,11 @@ Not modelled: garbage collection by threshold, the order in which a failing requ
 ``max_split_size`` returns single segments (here it returns all), and what other processes take.
 """
 
+from maiprof_nb.allocator.block_lives import BlockLives, block_lives
 from maiprof_nb.allocator.blocks import Block, Segment
+from maiprof_nb.allocator.lives import doing
 from maiprof_nb.allocator.model import AllocatorModel, OutOfMemoryError
+from maiprof_nb.allocator.places import Places
 from maiprof_nb.allocator.rules import (
     DEFAULT_POOL,
     LARGE_SEGMENT,
@@ -20,8 +23,10 @@ from maiprof_nb.allocator.rules import (
     AllocatorSettings,
     largest_request,
     rounded,
+    rounded_all,
     segment_size,
 )
+from maiprof_nb.allocator.segment_lives import segment_lives
 
 __all__ = [
     "DEFAULT_POOL",
@@ -34,9 +39,15 @@ __all__ = [
     "AllocatorModel",
     "AllocatorSettings",
     "Block",
+    "BlockLives",
     "OutOfMemoryError",
+    "Places",
     "Segment",
+    "block_lives",
+    "doing",
     "largest_request",
     "rounded",
+    "rounded_all",
+    "segment_lives",
     "segment_size",
 ]

@@ -6,6 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 MIB = 2**20
 SMALLEST_BLOCK = 512
 SMALL_REQUEST_LIMIT = MIB
@@ -65,6 +68,19 @@ def rounded(size_bytes: int, settings: AllocatorSettings | None = None) -> int:
             part = max((1 << log2) // parts, 1)
             return -(-size_bytes // part) * part
     return max(SMALLEST_BLOCK, -(-size_bytes // SMALLEST_BLOCK) * SMALLEST_BLOCK)
+
+
+def rounded_all(size_bytes: npt.NDArray[np.int64], settings: AllocatorSettings) -> Any:
+    """As `rounded`, of many requests."""
+    plain = np.maximum(-(-size_bytes // SMALLEST_BLOCK), 1) * SMALLEST_BLOCK
+    if not settings.roundup_power2_divisions:
+        return plain
+    divisions = np.array(settings.roundup_power2_divisions, dtype=np.int64)
+    log2 = np.frexp(np.maximum(size_bytes, 1).astype(np.float64))[1].astype(np.int64) - 1
+    parts = divisions[np.clip(log2 - _MIB_LOG2, 0, len(divisions) - 1)]
+    part = np.maximum((np.int64(1) << log2) // np.maximum(parts, 1), 1)
+    applies = (parts > 1) & (size_bytes > SMALLEST_BLOCK * parts)
+    return np.where(applies, -(-size_bytes // part) * part, plain)
 
 
 def segment_size(block_bytes: int) -> int:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from maiprof_nb.allocator import AllocatorModel, AllocatorSettings, Segment
-from maiprof_nb.analysis._allocator_history import AllocatorHistory, Ints, Places
+from maiprof_nb.allocator import AllocatorModel, AllocatorSettings, Places, Segment
+from maiprof_nb.analysis._allocator_history import AllocatorHistory, Ints
 from maiprof_nb.analysis.allocator_state import living_segments, state_of
 
 KEPT, PACKED = "kept", "packed"

@@ -9,8 +9,12 @@ from maiprof_nb.session import Session
 
 @remembered
 def device_logs(session: Session) -> tuple[MemoryLog, ...]:
-    """One log a device, hosts left out; a snapshot is preferred to a trace of the same rank."""
-    devices = [one for one in memory_devices(session) if one.device_type != HOST]
+    """One log a device; a snapshot is preferred to a trace of the same rank.
+
+    Left out are hosts, and the profiler's timelines by category, which have no stacks.
+    """
+    known = [one for one in memory_devices(session) if one.kind != "timeline"]
+    devices = [one for one in known if one.device_type != HOST]
     told = {one.rank for one in devices if one.kind == "snapshot"}
     chosen = [one for one in devices if one.kind == "snapshot" or not ({None, one.rank} & told)]
     return tuple(memory_log(session, one) for one in chosen)

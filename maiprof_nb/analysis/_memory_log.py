@@ -13,15 +13,20 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from maiprof_nb.allocator import doing
+from maiprof_nb.analysis._category_lives import category_sums, single_lives
+from maiprof_nb.analysis._paired_changes import paired
 from maiprof_nb.analysis._stack_of_operators import operator_stacks
 from maiprof_nb.errors import NotAnswerableError, UsageError
 from maiprof_nb.recording import Recording
 from maiprof_nb.session import Session
+from maiprof_nb.tables import SCHEMAS
 from maiprof_nb.timebase import TimeWindow
 
 Ints = npt.NDArray[np.int64]
 
 HOST = 0  # torch's DeviceType of the CPU
+UNTOLD = -1
 _TAKES = ("segment_alloc", "segment_map")
 _GIVES = ("segment_free", "segment_unmap")
 
@@ -37,9 +42,10 @@ class MemoryDevice:
     rank : int or None
         Rank of that recording.
     kind : str
-        ``snapshot`` or ``trace``.
+        ``snapshot``, ``trace`` or ``timeline`` (the profiler's sums by category).
     device_type : int
-        torch's DeviceType: 0 is the host; snapshots are of devices only (1).
+        torch's DeviceType: 0 is the host; snapshots are of devices (1) if not made of a profile;
+        -1 = the source does not say.
     device : int
         Index of the device.
     axis : str
@@ -58,6 +64,7 @@ class MemoryDevice:
     def label(self) -> str:
         """For people, e.g. ``rank 0, GPU 1 (snapshot)``."""
         name = "host memory" if self.device_type == HOST else f"GPU {self.device}"
+        name = "one device, by category" if self.device_type == UNTOLD else name
         rank = "" if self.rank is None else f"rank {self.rank}, "
         return f"{rank}{name} ({self.kind})"
 
@@ -89,7 +96,8 @@ class MemoryLog:
         False when what was there before the log had to be taken as the least possible.
     pairing_guessed : bool
         True when the source has no addresses, so that a free was taken to end the newest
-        allocation of its size.
+        allocation of its size (and category); or it knows sums by category only, and a row of
+        `allocations` is one of them for as long as it stayed the same.
     """
 
     device: MemoryDevice
@@ -115,6 +123,7 @@ def memory_devices(session: Session) -> tuple[MemoryDevice, ...]:
     for number, recording in enumerate(session.recordings):
         found += _snapshot_devices(session, number, recording)
         found += _trace_devices(session, number, recording)
+        found += _timeline_devices(session, number, recording)
     chosen = session.selected_ranks
     shown = [d for d in found if chosen is None or d.rank is None or d.rank in chosen]
     return tuple(sorted(shown, key=lambda d: (d.kind != "snapshot", d.device_type == HOST)))
@@ -153,18 +162,22 @@ def memory_log(session: Session, device: MemoryDevice | None = None) -> MemoryLo
         )
     recording = session.recordings[device.recording]
     offset_ns = session.placements[device.recording].offset_ns
-    replay = _replay_snapshot if device.kind == "snapshot" else _replay_trace
-    return replay(recording, device, offset_ns)
+    return _REPLAYS[device.kind](recording, device, offset_ns)
 
 
 def _snapshot_devices(session: Session, number: int, recording: Recording) -> list[MemoryDevice]:
     segments, events = recording.table("segments"), recording.table("allocator_events")
     allocations = recording.table("allocations")
-    devices = set(segments["device"]) | set(events["device"]) | set(allocations["device"])
+    devices = {
+        device
+        for table in (segments, events, allocations)
+        for device in table["device"].unique().tolist()
+    }
     return [
-        MemoryDevice(number, recording.rank, "snapshot", 1, int(device), axis)
+        MemoryDevice(number, recording.rank, "snapshot", kind, int(device), axis)
         for device in sorted(devices)
         for axis in [_axis(session, number, events["ts_ns"])]
+        for kind in [HOST if recording.meta.get("host_device") == device else 1]
     ]
 
 
@@ -174,6 +187,14 @@ def _trace_devices(session: Session, number: int, recording: Recording) -> list[
     keys = events[["device_type", "device"]].fillna(-1).drop_duplicates()
     pairs = sorted((int(kind), int(index)) for kind, index in keys.to_numpy() if kind >= 0)
     return [MemoryDevice(number, recording.rank, "trace", *pair, axis) for pair in pairs]
+
+
+def _timeline_devices(session: Session, number: int, recording: Recording) -> list[MemoryDevice]:
+    changes = recording.table("category_changes")
+    if changes.empty:
+        return []
+    axis = _axis(session, number, changes["ts_ns"])
+    return [MemoryDevice(number, recording.rank, "timeline", UNTOLD, 0, axis)]
 
 
 def _axis(session: Session, number: int, ts_ns: pd.Series[Any]) -> str:
@@ -190,54 +211,65 @@ def _replay_snapshot(recording: Recording, device: MemoryDevice, offset_ns: int)
     segments = _of(recording.table("segments"), device)
     span = _span(recording.table("allocator_events")["ts_ns"], lives["ts_ns"])
 
-    lives = lives.assign(requested_bytes=lives["requested_bytes"].fillna(lives["size_bytes"]))
-    made = np.flatnonzero(~lives["before_log"].to_numpy())
-    gone = np.flatnonzero(lives["end_ns"].notna().to_numpy())
-    size = lives["size_bytes"].to_numpy(np.int64)
-    asked = lives["requested_bytes"].to_numpy(np.int64)
-    action = events["action"].astype(object)
-    freed = "free_completed" if action.eq("free_completed").any() else "free_requested"
-    held = events[action.isin(_TAKES + _GIVES).to_numpy()]
-    sign = np.where(held["action"].astype(object).isin(_TAKES), 1, -1)
-    moved = sign * held["size_bytes"].to_numpy(np.int64)
+    ends = len(events)
+    opened, closed = (log_positions(lives, events, side) for side in ("alloc_event", "free_event"))
+    before = lives["before_log"].to_numpy(bool)
+    later = (opened < 0) & ~before  # made behind the log's end
+    lost = (closed < 0) & lives["end_ns"].notna().to_numpy()  # freed there
+    opened[later] = closed[lost] = ends
+    sign = _taken_or_given(events)
 
-    begins = lives["ts_ns"].to_numpy(np.int64)[made]
-    ends = lives["end_ns"].to_numpy(np.int64, na_value=0)[gone]
-    ts_ns = np.concatenate([begins, ends, held["ts_ns"].to_numpy(np.int64)])
-    order = np.concatenate(
-        [
-            _log_order(lives.iloc[made], begins, events[action.eq("alloc").to_numpy()]),
-            _log_order(lives.iloc[gone], ends, events[action.eq(freed).to_numpy()]),
-            held["event"].to_numpy(np.float64),
-        ]
-    )
-    row = np.lexsort((order, ts_ns))
-    state = np.empty(len(row), dtype=np.int64)
-    state[row] = np.arange(1, len(row) + 1)
+    changed = np.zeros(ends + 1, dtype=bool)
+    changed[opened[opened >= 0]] = changed[closed[closed >= 0]] = True
+    changed[:ends] |= sign != 0
+    state = np.cumsum(changed)
+    position = np.flatnonzero(changed)
+    at_ns = np.append(np.maximum.accumulate(events["ts_ns"].to_numpy(np.int64)), span.end_ns)
+    if ends:
+        at_ns[ends] = at_ns[ends - 1]
 
-    first_state = np.zeros(len(lives), dtype=np.int64)
-    first_state[made] = state[: len(made)]
-    end_state = np.full(len(lives), len(row) + 1, dtype=np.int64)
-    end_state[gone] = state[len(made) : len(made) + len(gone)]
-    none = np.zeros(len(held), dtype=np.int64)
-    before = lives["before_log"].to_numpy()
-    final_reserved = int(segments["size_bytes"].sum())
+    def totals(column: str) -> Ints:
+        size = lives[column].fillna(lives["size_bytes"]).to_numpy(np.int64)
+        change = np.zeros(ends + 1, dtype=np.int64)
+        made, gone = (opened >= 0) & ~later, (closed >= 0) & ~lost
+        change[opened[made]] += size[made]  # an event makes one block at most, and ends one
+        change[closed[gone]] -= size[gone]
+        change[ends] = size[later].sum() - size[lost].sum()
+        return _summed(int(size[before].sum()), change[position])
 
-    def totals(start: int, *changes: Ints) -> Ints:
-        return start + np.concatenate([[0], np.cumsum(np.concatenate(changes)[row])])
-
+    moved = np.append(sign * events["size_bytes"].to_numpy(np.int64), 0)
+    held = int(segments["size_bytes"].sum()) - int(moved.sum())
+    reserved = _summed(held, moved[position])
     return MemoryLog(
         device=device,
         span=_moved(span, offset_ns),
-        ts_ns=np.concatenate([[span.start_ns], ts_ns[row]]) + offset_ns,
-        allocated_bytes=totals(int(size[before].sum()), size[made], -size[gone], none),
-        requested_bytes=totals(int(asked[before].sum()), asked[made], -asked[gone], none),
-        reserved_bytes=totals(
-            final_reserved - int(moved.sum()), 0 * size[made], 0 * size[gone], moved
+        ts_ns=np.concatenate([[span.start_ns], at_ns[position]]) + offset_ns,
+        allocated_bytes=totals("size_bytes"),
+        requested_bytes=totals("requested_bytes"),
+        reserved_bytes=reserved if len(segments) or moved.any() else None,
+        allocations=_lives(
+            lives,
+            offset_ns,
+            np.where(opened >= 0, state[opened], 0),
+            np.where(closed >= 0, state[closed], state[-1] + 1),
         ),
-        allocations=_lives(lives, offset_ns, first_state, end_state),
         stacks=recording.table("stacks"),
     )
+
+
+def log_positions(allocations: pd.DataFrame, events: pd.DataFrame, column: str) -> Ints:
+    """Where in one device's log the events of a column of `allocations` are; -1 for none."""
+    first = int(events["event"].iloc[0]) if len(events) else 0
+    return allocations[column].to_numpy(np.int64, na_value=first - 1) - first
+
+
+def _taken_or_given(events: pd.DataFrame) -> Ints:
+    """1 for an event that takes memory from the device, -1 for one that returns it, else 0."""
+    return doing(events, *_TAKES).astype(np.int64) - doing(events, *_GIVES)
+
+
+def _summed(start: int, change: Ints) -> Ints:
+    return start + np.concatenate([[0], np.cumsum(change)])
 
 
 def _replay_trace(recording: Recording, device: MemoryDevice, offset_ns: int) -> MemoryLog:
@@ -263,7 +295,7 @@ def _replay_trace(recording: Recording, device: MemoryDevice, offset_ns: int) ->
         reserved = events["reserved_bytes"].to_numpy(np.int64)
         reserved = np.concatenate([reserved[:1], reserved])
     span = _span(events["ts_ns"])
-    lives = _paired(events, span)
+    lives = paired(events, span)
     lives["stack"], stacks = operator_stacks(
         recording.table("operators"), recording.table("python_calls"), events, lives.pop("made_by")
     )
@@ -284,62 +316,31 @@ def _replay_trace(recording: Recording, device: MemoryDevice, offset_ns: int) ->
     )
 
 
-def _paired(events: pd.DataFrame, span: TimeWindow) -> pd.DataFrame:
-    """Allocations of a trace: each event that takes an address, to the next one there.
-
-    ``made_by`` is the row of the allocating event, -1 for what was freed but never seen made.
-    """
-    ts_ns = events["ts_ns"].to_numpy(np.int64)
-    size = events["size_bytes"].to_numpy(np.int64)
-    address = _addresses(events, size)
-    by_address = np.argsort(address, kind="stable")
-    same = np.diff(address[by_address]) == 0
-    follower = np.full(len(events), -1, dtype=np.int64)
-    follower[by_address[:-1][same]] = by_address[1:][same]
-    first_there = np.ones(len(events), dtype=bool)
-    first_there[by_address[1:][same]] = False
-    made = np.flatnonzero(size > 0)
-    orphan = np.flatnonzero((size < 0) & first_there)
-
-    end_row = np.concatenate([orphan, follower[made]])
-    made_by = np.concatenate([np.full(len(orphan), -1, dtype=np.int64), made])
-    ended = end_row >= 0
-    begins = np.where(made_by >= 0, ts_ns[made_by], span.start_ns) if len(events) else made_by
-    ends = pd.array(np.where(ended, ts_ns[end_row], 0) if len(events) else end_row, dtype="Int64")
-    ends[~ended] = pd.NA
-    sizes = np.concatenate([-size[orphan], size[made]])
-    return pd.DataFrame(
-        {
-            "allocation": np.arange(len(sizes), dtype=np.int64),
-            "ts_ns": begins,
-            "end_ns": ends,
-            "size_bytes": sizes,
-            "requested_bytes": pd.array([pd.NA] * len(sizes), dtype="Int64"),
-            "before_log": made_by < 0,
-            "made_by": made_by,
-            "first": np.where(made_by >= 0, made_by + 1, 0),
-            "end": np.where(ended, end_row + 1, len(events) + 1),
-        }
+def _replay_timeline(recording: Recording, device: MemoryDevice, offset_ns: int) -> MemoryLog:
+    changes = recording.table("category_changes")
+    before = changes["before_log"].to_numpy(bool)
+    size = changes["size_bytes"].to_numpy(np.int64)
+    span = _span(changes["ts_ns"])
+    single = bool(recording.meta.get("single_events"))
+    lives = (single_lives if single else category_sums)(changes, span)
+    names = changes["category"].cat.categories.tolist()
+    stacks = {"stack": range(len(names)), "label": names, "frames": [""] * len(names)}
+    return MemoryLog(
+        device=device,
+        span=_moved(span, offset_ns),
+        ts_ns=np.append(span.start_ns, changes["ts_ns"].to_numpy(np.int64)[~before]) + offset_ns,
+        allocated_bytes=_summed(int(size[before].sum()), size[~before]),
+        requested_bytes=None,
+        reserved_bytes=None,
+        allocations=_lives(lives, offset_ns, lives.pop("first"), lives.pop("end")),
+        stacks=SCHEMAS["stacks"].frame(stacks),
+        pairing_guessed=True,
     )
 
 
-def _addresses(events: pd.DataFrame, size: Ints) -> Ints:
-    """Addresses; where the trace has none, stand-ins by which a free ends the newest of its size.
-
-    That is a guess at which block was freed, never at how many bytes.
-    """
-    if events["address"].notna().all():
-        return events["address"].to_numpy(np.int64)
-    amount = np.abs(size)
-    change = pd.Series(np.sign(size))
-    depth = change.groupby(amount).cumsum().to_numpy(np.int64)
-    level = np.where(size > 0, depth, depth + 1)
-    classes = pd.DataFrame({"amount": amount, "level": level}).groupby(["amount", "level"])
-    return classes.ngroup().to_numpy().astype(np.int64)
-
-
 def _of(frame: pd.DataFrame, device: MemoryDevice) -> pd.DataFrame:
-    return frame[frame["device"].eq(device.device).to_numpy()].reset_index(drop=True)
+    mine = frame["device"].eq(device.device).to_numpy()
+    return frame if mine.all() else frame[mine].reset_index(drop=True)
 
 
 def _span(*times: pd.Series[Any]) -> TimeWindow:
@@ -362,19 +363,4 @@ def _lives(lives: pd.DataFrame, offset_ns: int, first: Any, end: Any) -> pd.Data
     )
 
 
-def _log_order(lives: pd.DataFrame, at_ns: Ints, events: pd.DataFrame) -> npt.NDArray[np.float64]:
-    """Event numbers of the starts (or ends) of `lives`, by address, time and repetition."""
-    wanted = pd.DataFrame({"address": lives["address"].to_numpy(np.int64), "ts_ns": at_ns})
-    wanted["turn"] = wanted.groupby(["address", "ts_ns"]).cumcount()
-    has = pd.DataFrame(
-        {
-            "address": events["address"].to_numpy(np.int64, na_value=0),
-            "ts_ns": events["ts_ns"].to_numpy(np.int64),
-            "event": events["event"].to_numpy(np.float64),
-        }
-    )
-    has["turn"] = has.groupby(["address", "ts_ns"]).cumcount()
-    found = wanted.merge(has, how="left", on=["address", "ts_ns", "turn"])["event"]
-    # without an event of its own: known from the final state, or address taken over by an alloc
-    at_end = np.where(at_ns >= at_ns.max(initial=0), np.inf, -1.0)
-    return np.where(found.isna(), at_end, found.to_numpy(np.float64, na_value=np.nan))
+_REPLAYS = {"snapshot": _replay_snapshot, "trace": _replay_trace, "timeline": _replay_timeline}

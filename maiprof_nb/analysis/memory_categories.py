@@ -20,6 +20,8 @@ CATEGORIES = (
     "temporaries",
     "KV cache",
     "unknown",
+    "inputs",  # these two only where the profiler says so itself
+    "autograd details",
 )
 _PARAMETERS, _GRADIENTS, _ACTIVATIONS, _OPTIMIZER, _TEMPORARIES, _KV, _UNKNOWN = range(7)
 
@@ -69,15 +71,18 @@ def memory_categories(session: Session, device: MemoryDevice | None = None) -> p
 
     Notes
     -----
-    Neither snapshots nor traces say what a tensor is. It is read from the stack that
-    allocated it, how long it lives, and sizes: optimizer state and gradients are as large as
-    the parameters they belong to. What no stack tells stays unknown.
+    Neither snapshots nor traces say what a tensor is; only the profiler's memory timeline does.
+    Elsewhere it is read from the stack that allocated it, how long it lives, and sizes:
+    optimizer state and gradients are as large as the parameters they belong to. What no stack
+    tells stays unknown.
     """
     return categories_of(memory_log(session, device))
 
 
 def categories_of(log: MemoryLog) -> pd.DataFrame:
     """As `memory_categories`, of a log already replayed."""
+    if log.device.kind == "timeline":
+        return _stated(log)
     lives = log.allocations
     origin = _origins(log)
     size = lives["size_bytes"].to_numpy(np.int64)
@@ -121,6 +126,20 @@ def categories_of(log: MemoryLog) -> pd.DataFrame:
             "category": pd.Categorical.from_codes(codes, categories=list(CATEGORIES)),
             "confidence": confidence,
             "why": pd.Categorical.from_codes(chosen, categories=_distinct(reasons)),
+        }
+    )
+
+
+def _stated(log: MemoryLog) -> pd.DataFrame:
+    """The profiler's own categories, which stand in place of the stacks."""
+    label = log.stacks.set_index("stack")["label"].astype(object)
+    named = log.allocations["stack"].map(label)
+    return pd.DataFrame(
+        {
+            "allocation": log.allocations["allocation"].to_numpy(),
+            "category": pd.Categorical(named.tolist(), categories=list(CATEGORIES)),
+            "confidence": np.where(named.eq("unknown"), 0.0, 1.0),
+            "why": pd.Categorical(["the profiler says so"] * len(named)),
         }
     )
 

@@ -1,4 +1,4 @@
-"""Lives of blocks, from the allocator's log and the state it ends in."""
+"""The table `allocations`: lives of blocks, from the log and the state it ends in."""
 
 from __future__ import annotations
 
@@ -7,27 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
+from maiprof_nb.allocator import AllocatorSettings, block_lives
 from maiprof_nb.tables import SCHEMAS
 
-MIN_BLOCK_BYTES = 512  # the CUDA caching allocator's unit
-_MIB_LOG2 = 20
-_KEY = ["device", "address"]
-
-_TYPES = {
-    "device": "int64",
-    "address": "int64",
-    "size_bytes": "int64",
-    "requested_bytes": "Int64",
-    "ts_ns": "int64",
-    "end_ns": "Int64",
-    "before_log": "bool",
-    "stack": "Int64",
-}
-
-_Ints = npt.NDArray[np.int64]
+_FREED, _LIVES, _MADE, _LATER = range(4)  # before the log: freed in it or not; in it; after it
 
 
 @dataclass(frozen=True)
@@ -55,112 +40,81 @@ class Lives:
     after_log: int
 
 
-def rounded(requested: _Ints, settings: Mapping[str, Any]) -> _Ints:
-    """Size in allocated memory of a request, in bytes: at least, where a block is not split."""
-    plain = np.maximum(-(-requested // MIN_BLOCK_BYTES), 1) * MIN_BLOCK_BYTES
-    table = settings.get("roundup_power2_divisions")
-    if not isinstance(table, Mapping) or not any(table.values()):
-        return plain
-    divisions = np.array([int(table.get(str(1 << power), 0) or 0) for power in range(16)])
-    log2 = np.frexp(np.maximum(requested, 1).astype(np.float64))[1] - 1
-    wanted = divisions[np.clip(log2 - _MIB_LOG2, 0, len(divisions) - 1)]
-    applies = (wanted > 1) & (requested > MIN_BLOCK_BYTES * wanted)
-    part = np.maximum((np.int64(1) << log2.astype(np.int64)) // np.maximum(wanted, 1), 1)
-    return np.where(applies, -(-requested // part) * part, plain)
-
-
-def lives(events: pd.DataFrame, blocks: pd.DataFrame, settings: Mapping[str, Any]) -> Lives:
-    """Pair every alloc with the completed free of its address, and both with the final state.
+def lives(
+    events: pd.DataFrame,
+    blocks: pd.DataFrame,
+    segments: pd.DataFrame,
+    settings: Mapping[str, Any] | None,
+) -> Lives:
+    """Follow every device's blocks through its log.
 
     Parameters
     ----------
-    events, blocks : DataFrame
-        Tables `allocator_events` and `blocks`.
-    settings : Mapping
-        The snapshot's `allocator_settings`; they may change how requests are rounded.
+    events, blocks, segments : DataFrame
+        Tables `allocator_events`, `blocks` and `segments`.
+    settings : Mapping or None
+        The snapshot's `allocator_settings`; they may change how requests are rounded. None
+        where they are not rounded at all.
     """
-    log = _paired(events)
-    log_start = events.groupby("device")["ts_ns"].first()
-    log_end = events.groupby("device")["ts_ns"].max()
-    active = blocks[blocks["state"].ne("inactive").to_numpy()]
-
-    unseen_frees = log[~log["is_alloc"] & ~log["same_as_previous"]].sort_values("event")
-    last_is_alloc = log[~log["same_as_next"]].set_index(_KEY)["is_alloc"]
-    last_seen = last_is_alloc.reindex(pd.MultiIndex.from_frame(active[_KEY])).array
-    unseen_blocks = active[pd.isna(last_seen)]
-    later_blocks = active[~pd.isna(last_seen) & (last_seen != True)]  # noqa: E712 - missing differs
-
-    made, gone = _made(log, active, settings, state_known=len(blocks) > 0)
-    made.loc[gone, "end_ns"] = made.loc[gone, "device"].map(log_end).astype("Int64")
-    parts = [
-        unseen_frees.assign(
-            requested_bytes=unseen_frees["size_bytes"],
-            size_bytes=rounded(unseen_frees["size_bytes"].to_numpy(), settings),
-            ts_ns=unseen_frees["device"].map(log_start),
-            end_ns=unseen_frees["ts_ns"],
-            stack=None,  # the stack of a free does not say who allocated
-            before_log=True,
-        ),
-        _from_state(unseen_blocks, log_start).assign(before_log=True),
-        made.assign(before_log=False),
-        _from_state(later_blocks, log_end).assign(before_log=False),
-    ]
-    table = pd.concat([part[list(_TYPES)].astype(_TYPES) for part in parts], ignore_index=True)
-    table.insert(0, "allocation", np.arange(len(table), dtype=np.int64))
+    stated = None if settings is None else AllocatorSettings.of_snapshot(settings)
+    parts: list[pd.DataFrame] = []
+    unmatched = replaced = 0
+    devices = {*events["device"].unique().tolist(), *blocks["device"].unique().tolist()}
+    for device in sorted(devices):
+        log, state, held = (_of(table, device) for table in (events, blocks, segments))
+        found = block_lives(log, state, held, stated, final_known=len(blocks) > 0)
+        parts.append(_placed(found.table, log, device))
+        unmatched += found.unmatched_frees
+        replaced += found.replaced
+    if not parts:
+        return Lives(SCHEMAS["allocations"].empty(), 0, 0, 0, 0, 0)
+    joined = pd.concat(parts, ignore_index=True) if len(parts) > 1 else parts[0]
+    kind = joined["kind"].to_numpy(np.int64)
+    event = joined[["alloc_event", "free_event"]].to_numpy(np.int64)
+    within = np.where(kind == _FREED, event[:, 1], event[:, 0])
+    joined = joined.take(np.lexsort((joined["kept"], within, kind)))
     return Lives(
-        table=SCHEMAS["allocations"].frame({name: table[name] for name in ("allocation", *_TYPES)}),
-        frees_of_unseen=len(unseen_frees),
-        blocks_of_unseen=len(unseen_blocks),
-        unmatched_frees=int(
-            (~log["is_alloc"] & log["same_as_previous"] & ~log["previous_is_alloc"]).sum()
-        ),
-        replaced=int((log["is_alloc"] & log["same_as_previous"] & log["previous_is_alloc"]).sum()),
-        after_log=int(gone.sum()) + len(later_blocks),
+        table=_table(joined),
+        frees_of_unseen=int((kind == _FREED).sum()),
+        blocks_of_unseen=int((kind == _LIVES).sum()),
+        unmatched_frees=unmatched,
+        replaced=replaced,
+        after_log=int(joined["gone"].sum() + (kind == _LATER).sum()),
     )
 
 
-def _paired(events: pd.DataFrame) -> pd.DataFrame:
-    """Allocs and frees by address and time, each beside its neighbours at that address."""
-    free = "free_completed"
-    if not events["action"].eq(free).any():  # a log may leave out actions
-        free = "free_requested"
-    log = events[events["action"].isin(["alloc", free]).to_numpy()]
-    log = log.assign(address=log["address"].fillna(0).astype("int64"))
-    log = log.iloc[np.lexsort([log["event"], log["address"], log["device"]])]
-    is_alloc = log["action"].eq("alloc").to_numpy()
-    keys = log[_KEY].to_numpy()
-    same = (keys[1:] == keys[:-1]).all(axis=1)
-    edge = [False][: len(log)]
-    same_as_next = np.concatenate([same, edge]).astype(bool)
-    end = log["ts_ns"].astype("Int64").shift(-1)
-    return log.assign(
-        is_alloc=is_alloc,
-        same_as_next=same_as_next,
-        same_as_previous=np.concatenate([edge, same]).astype(bool),
-        previous_is_alloc=np.roll(is_alloc, 1),
-        end_ns=end.mask(~(is_alloc & same_as_next)),
+def _placed(found: pd.DataFrame, log: pd.DataFrame, device: int) -> pd.DataFrame:
+    """One device's lives with their times and their events in the whole recording; -1 = none."""
+    ends = len(log)
+    begin, end = (found[side].to_numpy(np.int64) for side in ("first_state", "end_state"))
+    opened, closed = found["opened"].to_numpy(np.int64), found["closed"].to_numpy(np.int64)
+    at_ns = np.maximum.accumulate(log["ts_ns"].to_numpy(np.int64)) if ends else np.zeros(1, int)
+    event = np.append(log["event"].to_numpy(np.int64), -1)
+    kind = np.where(opened >= 0, _MADE, np.where(closed >= 0, _FREED, _LIVES))
+    kind[(kind == _LIVES) & (begin > 0)] = _LATER
+    gone = (closed < 0) & (end <= ends)
+    return found.assign(
+        device=device,
+        kind=kind,
+        gone=gone,
+        alloc_event=event[opened],
+        free_requested_event=event[found["asked"].to_numpy(np.int64)],
+        free_event=event[closed],
+        ts_ns=at_ns[np.clip(begin - 1, 0, len(at_ns) - 1)],
+        end_ns=np.where(gone, at_ns[-1], np.where(closed >= 0, at_ns[closed], -1)),
+        before_log=(kind == _FREED) | (kind == _LIVES),
     )
 
 
-def _made(
-    log: pd.DataFrame, active: pd.DataFrame, settings: Mapping[str, Any], *, state_known: bool
-) -> tuple[pd.DataFrame, npt.NDArray[np.bool_]]:
-    """Allocations of the log with their sizes, and which of them the final state lacks."""
-    made = log[log["is_alloc"]].sort_values("event")
-    state = active.drop_duplicates(_KEY).set_index(_KEY)[["size_bytes", "stack"]]
-    held = state.reindex(pd.MultiIndex.from_frame(made[_KEY])).set_index(made.index)
-    alive = made["end_ns"].isna()
-    in_state = alive & held["size_bytes"].notna()
-    requested = made["size_bytes"]
-    estimate = pd.Series(rounded(requested.to_numpy(), settings), made.index)
-    sized = made.assign(
-        requested_bytes=requested,
-        size_bytes=estimate.mask(in_state, held["size_bytes"]).astype("int64"),
-        stack=made["stack"].fillna(held["stack"].where(in_state)),
-    )
-    return sized, (alive & ~in_state & state_known).to_numpy()
+def _table(lives: pd.DataFrame) -> pd.DataFrame:
+    columns: dict[str, Any] = {"allocation": np.arange(len(lives))}
+    for column in SCHEMAS["allocations"].columns[1:]:
+        values = lives[column.name].to_numpy()
+        optional = column.dtype == "Int64"
+        columns[column.name] = pd.arrays.IntegerArray(values, values < 0) if optional else values
+    return SCHEMAS["allocations"].frame(columns)
 
 
-def _from_state(blocks: pd.DataFrame, moment: pd.Series[Any]) -> pd.DataFrame:
-    """Blocks of the final state that the log never saw made."""
-    return blocks.assign(ts_ns=blocks["device"].map(moment).fillna(0), end_ns=None)
+def _of(table: pd.DataFrame, device: int) -> pd.DataFrame:
+    mine = table["device"].eq(device).to_numpy()
+    return table if mine.all() else table[mine]

@@ -6,7 +6,7 @@ import json
 import re
 from dataclasses import dataclass
 
-from maiprof_nb.loading import speedscope
+from maiprof_nb.loading import memory_timeline, speedscope
 from maiprof_nb.loading.metric_formats import METRICS
 
 HEAD_BYTES = 64 * 2**10
@@ -113,7 +113,7 @@ def _page(head: bytes) -> Refusal:
     if b"Memory Timeline" in head:
         return Refusal(
             "is the page of export_memory_timeline, which holds a picture and no numbers",
-            _GIVE_SNAPSHOT,
+            f"{_GIVE_SNAPSHOT}, or export the timeline again to a path that ends in .raw.json.gz",
         )
     return Refusal("is a web page", _GIVE_TRACE)
 
@@ -149,11 +149,11 @@ def _object(data: bytes) -> Refusal | None:
 
 
 def _list(data: bytes) -> Refusal | None:
+    if memory_timeline.sniff(data):
+        return None
     head = _json_head(data).lstrip()[1:].lstrip()
     if head.startswith("["):
-        return Refusal(
-            "is the data of export_memory_timeline, without addresses and stacks", _GIVE_SNAPSHOT
-        )
+        return Refusal("is a JSON list of lists of no known make", _GIVE_TRACE)
     try:
         first, _ = json.JSONDecoder().raw_decode(head)
     except (ValueError, RecursionError):

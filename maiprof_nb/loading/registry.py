@@ -9,6 +9,7 @@ from maiprof_nb.loading import (
     collapsed_stacks,
     kineto,
     lookalikes,
+    memory_timeline,
     pyspy_chrome,
     snapshot,
     speedscope,
@@ -34,6 +35,7 @@ class Format(Protocol):
 FORMATS: tuple[Format, ...] = (
     snapshot,
     speedscope,
+    memory_timeline,
     pyspy_chrome,  # before kineto, whose sniff takes any Chrome trace
     kineto,
     *METRICS,

@@ -9,6 +9,7 @@ import pandas as pd
 from maiprof_nb.errors import LoadError, MaiprofError
 from maiprof_nb.loading import _allocator_log, _allocator_state
 from maiprof_nb.loading._allocation_lives import Lives, lives
+from maiprof_nb.loading._garbage import garbage_left
 from maiprof_nb.loading._snapshot_annotations import named_ranges
 from maiprof_nb.loading.stacks import StackIds
 from maiprof_nb.loading.unpickling import plain_data
@@ -21,6 +22,12 @@ _OLD_STARTS = (b"(dp", b"(lp", b"}q\x00", b"]q\x00")  # protocols 0 and 1 have n
 _ODD_FIELDS = (
     TypeError, ValueError, KeyError, AttributeError, OverflowError, RecursionError, MaiprofError,
 )  # fmt: skip
+_FIRST_ROWS = 1000  # a profile's allocs each state a category
+_FROM_A_PROFILE = Note(
+    "made-of-a-profile",
+    "The snapshot was made of a profile (_profile_to_snapshot): it has no times and no segments, "
+    "and its last device is the host.",
+)
 _REMEDY = "Give the file that torch.cuda.memory._dump_snapshot wrote"
 
 
@@ -32,14 +39,20 @@ def sniff(data: bytes) -> bool:
 def read(data: bytes, source: str) -> Recording:
     """Read a memory snapshot.
 
-    Sizes in the log are as requested; the table `allocations` has them rounded as the
-    allocator does, which is a lower bound for large blocks freed before the end.
+    Sizes in the log are as requested; the table `allocations` has them as the allocator's rules
+    give them. Only a large block from before the log, or one behind which nothing lay while it
+    lived, may have been up to 1 MiB larger than that.
 
     Raises
     ------
     LoadError
         If the pickle names code, is damaged, or is not a memory snapshot.
     """
+    with garbage_left():
+        return _read(data, source)
+
+
+def _read(data: bytes, source: str) -> Recording:
     content = _layout(plain_data(data, source), source)
     _refuse_multiplied(content, len(data), source)
     try:
@@ -75,6 +88,15 @@ def _refuse_multiplied(content: dict[str, Any], written_bytes: int, source: str)
         raise _refusal(source, f"it multiplies itself to {rows:,} rows")
 
 
+def _is_of_a_profile(content: dict[str, Any]) -> bool:
+    """Made by ``torch.cuda._memory_viz._profile_to_snapshot``, not by an allocator."""
+    segments = content["segments"]
+    rows: list[Any] = next((trace for trace in content["device_traces"] if trace), [])
+    return not any("segment_type" in segment for segment in segments) and any(
+        isinstance(row, dict) and "category" in row for row in rows[:_FIRST_ROWS]
+    )
+
+
 def _refusal(source: str, detail: str) -> LoadError:
     return LoadError(
         f"the pickle is not a CUDA memory snapshot ({detail})", where=source, remedy=_REMEDY
@@ -91,7 +113,10 @@ def _recording(content: dict[str, Any], source: str) -> Recording:
     events = _allocator_log.events(traces, zero_us, ids)
     segments = _allocator_state.segments(content["segments"])
     blocks = _allocator_state.blocks(content["segments"], ids)
-    found = lives(events, blocks, settings)
+    profiled = _is_of_a_profile(content)
+    if profiled:  # one stretch of addresses a device, which nothing was taken in
+        segments, blocks = segments.iloc[:0], blocks[blocks["state"].ne("inactive").to_numpy()]
+    found = lives(events, blocks, segments, None if profiled else settings)
     tables = {
         "segments": segments,
         "blocks": blocks,
@@ -99,7 +124,11 @@ def _recording(content: dict[str, Any], source: str) -> Recording:
         "allocations": found.table,
         "stacks": ids.table(),
     }
-    notes = _notes(events, segments, found, dropped)
+    notes = _notes(events, blocks, found, dropped)
+    meta = _meta(content, settings, blocks, events)
+    if profiled:
+        meta["host_device"] = len(content["device_traces"]) - 1
+        notes.append(_FROM_A_PROFILE)
     if content["external_annotations"] and zero_us is not None:
         tables["allocator_ranges"], more = named_ranges(content["external_annotations"], zero_us)
         notes += more
@@ -111,18 +140,19 @@ def _recording(content: dict[str, Any], source: str) -> Recording:
         clock=clock,
         notes=tuple(notes),
         events={str(name): int(n) for name, n in events["action"].value_counts(sort=False).items()},
-        meta=_meta(content, settings, segments, events),
+        meta=meta,
     )
 
 
 def _meta(
     content: dict[str, Any],
     settings: dict[str, Any],
-    segments: pd.DataFrame,
+    blocks: pd.DataFrame,
     events: pd.DataFrame,
 ) -> dict[str, Any]:
+    used = events["device"].unique()
     meta: dict[str, Any] = {
-        "devices": sorted({int(device) for device in {*segments["device"], *events["device"]}}),
+        "devices": sorted({*blocks["device"].unique().tolist(), *used.tolist()}),
         "visible_devices": len(content["device_traces"]),
         "allocator_settings": settings,
     }
@@ -131,10 +161,10 @@ def _meta(
     return meta
 
 
-def _notes(events: pd.DataFrame, segments: pd.DataFrame, found: Lives, dropped: int) -> list[Note]:
+def _notes(events: pd.DataFrame, blocks: pd.DataFrame, found: Lives, dropped: int) -> list[Note]:
     notes = []
     before = found.frees_of_unseen + found.blocks_of_unseen
-    if events.empty and segments.empty:
+    if events.empty and blocks.empty:
         text = "The snapshot is empty: memory recording was not on, or nothing used the GPU."
         notes.append(Note("snapshot-empty", text))
     elif events.empty:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
+import numpy as np
 import pandas as pd
 
+from maiprof_nb.loading._columns import same_objects
 from maiprof_nb.tables import SCHEMAS
 
 MAX_FRAMES = 1_000  # Python's own recursion limit; deeper is damage or attack
@@ -77,6 +79,13 @@ class StackIds:
         found = self._stacks.setdefault(key, len(self._stacks)) if key else None
         self._by_object[id(frames)] = found
         return found
+
+    def of_each(self, values: Sequence[Any]) -> pd.arrays.IntegerArray:
+        """Row ids of many lists of frames, each distinct object looked at once."""
+        codes, distinct = same_objects(values)
+        found = [self.of(frames) for frames in distinct]
+        number = np.array([-1 if one is None else one for one in found], dtype=np.int64)[codes]
+        return pd.arrays.IntegerArray(number, number < 0)
 
     def _frame(self, frame: dict[str, Any]) -> int:
         found = self._frame_ids.get(id(frame))

@@ -24,15 +24,15 @@ _NO_CODE = "Snapshots are plain data; do not trust a file that brings code with 
 # us look at each key.
 _INTEGER = rb"(?:K.|M..|J.{4}|I-?[0-9]{1,20}\n)"
 _SHORT_TUPLE = rb"(?:\x85|" + _INTEGER + rb"(?:\x86|" + _INTEGER + rb"\x87))?"
-_FIXED = re.compile(
-    rb"(?:[)012NQRab}de\]losu\x81\x88\x89\x8f-\x94\x97\x98]"
-    rb"|h.|K." + _SHORT_TUPLE + rb"|\((?:" + _INTEGER + rb"*+t)?"
-    rb"|[q\x80\x82].|M.." + _SHORT_TUPLE + rb"|\x83..|J.{4}" + _SHORT_TUPLE + rb"|j.{4}"
-    rb"|r...[\x00-\x03]|[G\x95].{8}|\x8a(?:\x00|\x01.|\x02.{2}|\x03.{3}|\x04.{4}|\x05.{5}"
-    rb"|\x06.{6}|\x07.{7}|\x08.{8}|\x09.{9})"
+_FIXED = re.compile(  # the commonest first
+    rb"(?:h.|j.{4}|[)012NQRab}de\]losu\x81\x88\x89\x8f-\x94\x97\x98]++"
+    rb"|\x8a(?:\x06.{6}|\x00|\x01.|\x02.{2}|\x03.{3}|\x04.{4}|\x05.{5}"
+    rb"|\x07.{7}|\x08.{8}|\x09.{9})"
+    rb"|J.{4}" + _SHORT_TUPLE + rb"|M.." + _SHORT_TUPLE + rb"|K." + _SHORT_TUPLE + rb"|\((?:"
+    + _INTEGER + rb"*+t)?|[q\x80\x82].|\x83..|r...[\x00-\x03]|[G\x95].{8}"
     rb"|[IL]-?[0-9]{1,20}L?\n|[FSVgP][^\n]*\n|p[0-9]{1,7}\n|[ci][^\n]*\n[^\n]*\n)*+",
     re.DOTALL,
-)
+)  # fmt: skip
 _STOP = b"."
 _LONG_TEXT = b"L"
 _ODD = frozenset((b"t", b"\x85", b"\x86", b"\x87", b"\x8a", b"\x8b", b"L"))

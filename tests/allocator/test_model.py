@@ -16,9 +16,9 @@ from maiprof_nb.allocator import (
     OutOfMemoryError,
     largest_request,
     rounded,
+    rounded_all,
     segment_size,
 )
-from maiprof_nb.loading import _allocation_lives
 
 EXPANDABLE = AllocatorSettings(expandable=True)
 
@@ -48,11 +48,11 @@ def test_the_largest_request_is_served_by_what_it_was_asked_of(size):
 
 
 @given(st.integers(0, 2**36), st.lists(st.sampled_from([0, 1, 2, 4, 8]), min_size=16, max_size=16))
-def test_rounding_is_the_readers(request_bytes, divisions):
+def test_many_are_rounded_as_one(request_bytes, divisions):
     stated = {"roundup_power2_divisions": {str(1 << p): d for p, d in enumerate(divisions)}}
     made = AllocatorSettings.of_snapshot(stated)
-    read = _allocation_lives.rounded(np.array([request_bytes], dtype=np.int64), stated)
-    assert rounded(request_bytes, made) == read[0]
+    many = rounded_all(np.array([request_bytes], dtype=np.int64), made)
+    assert rounded(request_bytes, made) == many[0]
 
 
 def test_settings_as_a_snapshot_states_them():

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import gzip
 import pickle
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,6 +24,7 @@ from maiprof_nb.recording import Recording
 from maiprof_nb.session import Session
 from maiprof_nb.tables import SCHEMAS
 from maiprof_nb.timebase import Clock, TimeWindow
+from tests.memory_by_hand import REAL, content_of, totals
 
 KIB, MIB = 1024, 1024 * 1024
 US = 1000
@@ -267,65 +266,26 @@ def test_trace_without_totals_or_addresses():
     assert ends == {0: 5, 1: 4, 2: 3}  # the newest of the size first
 
 
-def content_of(path: Path) -> Any:
-    data = path.read_bytes()
-    return pickle.loads(gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data)
-
-
-def replayed(content: dict[str, Any], device: int) -> tuple[int, int, int, int]:
-    """Peak and final allocated, peak and final reserved: one event after the other.
-
-    Backwards from the final state, so that no baseline has to be known: written for this
-    test, shares nothing with the code under test but the allocator's rule of 512 B.
-    """
-    segments = [s for s in content["segments"] if s["device"] == device]
-    allocated = final = sum(
-        b["size"] for s in segments for b in s["blocks"] if b["state"].startswith("active")
-    )
-    reserved = final_reserved = sum(s["total_size"] for s in segments)
-    live = {b["address"]: b["size"] for s in segments for b in s["blocks"] if "address" in b}
-    peak, peak_reserved = allocated, reserved
-    events = content["device_traces"][device]
-    for entry in reversed(events):
-        size = entry["size"]
-        if entry["action"] == "free_completed":
-            live[entry["addr"]] = -(-max(size, 1) // 512) * 512
-            allocated += live[entry["addr"]]
-        elif entry["action"] == "alloc":
-            allocated -= live[entry["addr"]]
-        elif entry["action"] in ("segment_alloc", "segment_map"):
-            reserved -= size
-        elif entry["action"] in ("segment_free", "segment_unmap"):
-            reserved += size
-        peak, peak_reserved = max(peak, allocated), max(peak_reserved, reserved)
-    return peak, final, peak_reserved, final_reserved
-
-
-REPLAYED = (
-    "cs336-charan/memory_snapshot.pickle.gz",
-    "cs336-kk/memory_ctx512_fullstep.pickle.gz",
-    "cs336-kk/memory_2.7b_forward.pickle.gz",
-    "octree-nca/my_snapshot_4.pickle",
-    "octree-nca/my_snapshot_5.pickle",
-    "select-n/snapshot_llama_streams.pickle.gz",
-)
-
-
-@pytest.mark.parametrize("name", REPLAYED)
-def test_real_snapshots_against_a_plain_replay(corpus, name):
+@pytest.mark.parametrize("name", REAL)
+def test_every_real_snapshot_against_a_log_undone_by_hand(corpus, name):
+    """Peaks, ends and beginnings of all three curves, of every device of every file."""
     path = corpus / "memory" / name
-    session = Session([registry.read(sources.content(str(path))[0], name)])
-    log = memory_log(session)
-    assert log.reserved_bytes is not None
-    found = (
-        int(log.allocated_bytes.max()),
-        int(log.allocated_bytes[-1]),
-        int(log.reserved_bytes.max()),
-        int(log.reserved_bytes[-1]),
-    )
-    assert found == replayed(content_of(path), 0)
-    assert (log.allocated_bytes <= log.reserved_bytes).all()
-    assert log.allocated_bytes.min() >= 0
+    session = maiprof_nb.load(path)
+    content = content_of(path)
+    content = content if isinstance(content, dict) else {"segments": content}
+    for device in memory_devices(session):
+        log, truth = memory_log(session, device), totals(content, device.device)
+        for mine, known in (
+            (log.allocated_bytes, truth.allocated),
+            (log.requested_bytes, truth.requested),
+            (log.reserved_bytes, truth.reserved),
+        ):
+            assert mine is not None
+            assert [int(mine[0]), int(mine.max()), int(mine.min()), int(mine[-1])] == (
+                [int(known[0]), int(known.max()), int(known.min()), int(known[-1])]
+            )
+        assert (log.allocated_bytes <= log.reserved_bytes).all()
+        assert log.allocated_bytes.min() >= 0
 
 
 def test_every_snapshot_ends_as_torch_counts_its_final_state(corpus):

@@ -18,12 +18,7 @@ from maiprof_nb.loading import registry
 from maiprof_nb.session import Session
 from tests.analysis.made_memory_logs import LoggedAllocator
 from tests.conftest import CORPUS
-
-SYNTHETIC = "mosaic/output.pickle"  # its addresses and sizes are random numbers (SOURCES.md)
-FILES = sorted(str(p.relative_to(CORPUS / "memory")) for p in CORPUS.glob("memory/*/*.pickle*"))
-REAL = [name for name in FILES if name != SYNTHETIC] or [
-    pytest.param("", marks=pytest.mark.skip(reason=f"no corpus at {CORPUS}: set MAIPROF_CORPUS"))
-]
+from tests.memory_by_hand import REAL, SYNTHETIC
 
 
 def histories(session):

@@ -16,6 +16,7 @@ from maiprof_nb.errors import LoadError
 from maiprof_nb.loading import snapshot, sources
 from maiprof_nb.loading.unpickling import plain_data
 from maiprof_nb.recording import Recording
+from tests.memory_by_hand import totals
 
 CORPUS = (
     Path(os.environ.get("MAIPROF_CORPUS", Path(__file__).parents[3] / "shared" / "corpus"))
@@ -132,37 +133,16 @@ def test_the_curve_ends_at_the_final_state(name, loaded):
     assert not (lives["end_ns"] < lives["ts_ns"]).any()
 
 
-def _replayed_backwards(name: str) -> dict[int, tuple[int, int]]:
-    """(baseline, peak) by device, undoing the log event by event from the final state.
-
-    Another way to the same figures: no pairing, no forward sum. Totals are looked at
-    before the first of the events that share one time.
-    """
+def _by_hand(name: str) -> dict[int, tuple[int, int]]:
+    """(baseline, peak) by device; totals are looked at when all of one time has happened."""
     content = _plain(name)
     found = {}
     for device, trace in enumerate(content["device_traces"]):
-        live = {}
-        for segment in content["segments"]:
-            at = segment["address"]
-            for block in segment["blocks"]:
-                if segment["device"] == device and block["state"].startswith("active"):
-                    live[at] = block["size"]
-                at += block["size"]
-        total = peak = sum(live.values())
-        later = None
-        for number, row in reversed(list(enumerate(trace))):
-            now = row.get("time_us", number)
-            if now != later:
-                peak = max(peak, total)
-            later = now
-            if row["action"] == "alloc":
-                total -= live.pop(row["addr"])
-            elif row["action"] == "free_completed":
-                assert row["addr"] not in live
-                live[row["addr"]] = max(512, -(-row["size"] // 512) * 512)
-                total += live[row["addr"]]
         if trace:
-            found[device] = (total, max(peak, total))
+            allocated = totals(content, device).allocated
+            times = [row.get("time_us", number) for number, row in enumerate(trace)]
+            whole = np.array([a != b for a, b in zip(times, [*times[1:], None], strict=True)])
+            found[device] = int(allocated[0]), int(allocated[np.append(True, whole)].max())
     return found
 
 
@@ -177,7 +157,7 @@ def _curve(lives: pd.DataFrame) -> pd.Series:
 @pytest.mark.parametrize("name", REAL_FILES)
 def test_baseline_and_peak_equal_a_replay_from_the_end(name, loaded):
     lives = loaded(name).table("allocations")
-    for device, (baseline, peak) in _replayed_backwards(name).items():
+    for device, (baseline, peak) in _by_hand(name).items():
         mine = lives[lives["device"] == device]
         assert mine.loc[mine["before_log"], "size_bytes"].sum() == baseline
         assert max([baseline, *_curve(mine)]) == peak
@@ -518,3 +498,19 @@ def test_every_protocol_gives_the_same_plain_data():
         data = pickle.dumps(content, protocol)
         assert snapshot.sniff(data)
         assert plain_data(data, "x") == content
+
+
+def test_torchs_compare_finds_the_same_segments_new_and_gone(loaded, capsys):
+    """`_memory_viz.compare` of two dumps of one program prints the addresses."""
+    viz = pytest.importorskip("torch.cuda._memory_viz")
+    names = "octree-nca/my_snapshot_2.pickle", "octree-nca/my_snapshot_3.pickle"
+    for name in names:
+        _corpus_only(name)
+    viz.compare(*(_plain(name)["segments"] for name in names), format_flamegraph=str)
+    said = dict(re.findall(r"(only_\w+) = \[(.*)\]", capsys.readouterr().out))
+    before, after = (
+        set(loaded(name).table("segments")[["address", "size_bytes"]].itertuples(index=False))
+        for name in names
+    )
+    for key, mine in (("only_before", before - after), ("only_after", after - before)):
+        assert sorted(map(int, said[key].split(", "))) == sorted(row.address for row in mine)

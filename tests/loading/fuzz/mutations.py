@@ -33,6 +33,12 @@ def seeds() -> list[tuple[str, bytes]]:
 
 
 _BY_HAND = {  # dialects with no small public file; lines as their tools print them
+    "memory-timeline": b"[[-1, 1, 37888, 7], [1696966047096061874, 2, 512, 0], "
+    b"[1696966047096071874, 3, -512, 0], [1696966047096071874, 3, 512, 5], "
+    b"[1696966048083248105, 4, -512, 5]]",
+    "memory-timeline in sums": b"[[1795989561896883, 1795989561896883, 1795989561897281], "
+    b"[[0, 76840, 0, 0, 0, 0, 0, 0, 0], [0, 76840, 0, 8192, 0, 0, 0, 0, 0], "
+    b"[0, 76840, 0, 0, 0, 0, 0, 0, 0]]]",
     "prometheus": b'{"status":"success","data":{"resultType":"matrix","result":[{"metric":'
     b'{"__name__":"DCGM_FI_DEV_GPU_UTIL","gpu":"0","UUID":"GPU-1","Hostname":"a"},'
     b'"values":[[1700000000,"73.5"],[1700000001.5,"NaN"],[1700000003,"70"]]}]}}',
