@@ -8,7 +8,6 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from maiprof_nb.analysis._memory_log import log_events
 from maiprof_nb.analysis._nesting import nesting_order, parents
 from maiprof_nb.analysis._remember import remembered
 from maiprof_nb.analysis.active_memory import MemoryDevice, MemoryLog, memory_devices, memory_log
@@ -94,12 +93,10 @@ def threads_of_allocations(session: Session, log: MemoryLog) -> pd.Series[Any] |
     """``pid tid`` of each allocation's memory event; None where the source has no threads."""
     if log.device.kind != "trace":
         return None
-    table = session.recordings[log.device.recording].table("memory_events")
-    events = log_events(table, log.device)
-    made_by = log.allocations["first_state"].to_numpy(np.int64) - 1
+    events = session.recordings[log.device.recording].table("memory_events")
     thread = events["pid"].astype(str) + " " + events["tid"].astype(str)
-    found = thread.iloc[np.maximum(made_by, 0)].reset_index(drop=True)
-    return found.where(made_by >= 0, "")
+    of_event = pd.Series(thread.to_numpy(), index=events["event"].to_numpy(np.int64))
+    return log.allocations["allocation"].map(of_event).reset_index(drop=True)  # ids are events'
 
 
 @remembered

@@ -154,35 +154,9 @@ def _file(label: str) -> str | None:
 
 
 def _streams(session: Session, log: MemoryLog) -> pd.Series[Any]:
-    """Stream of each allocation: by its alloc, or by the segment it still lies in."""
-    unknown = pd.Series(pd.array([pd.NA] * len(log.allocations), dtype="Int64"))
+    """Stream of each allocation; only snapshots of the allocator know them."""
+    lives = session.recordings[log.device.recording].table("allocations")
     if log.device.kind != "snapshot":
-        return unknown
-    recording = session.recordings[log.device.recording]
-    lives = recording.table("allocations")
-    lives = lives[lives["device"].eq(log.device.device).to_numpy()]
-    events = recording.table("allocator_events")
-    made = events[events["action"].eq("alloc").to_numpy()]
-    made = made[["device", "address", "ts_ns", "stream"]].drop_duplicates(
-        ["device", "address", "ts_ns"]
-    )
-    made = made.astype({"address": "int64"})
-    keys = ["device", "address", "ts_ns"]
-    by_event = lives[keys].merge(made, on=keys, how="left")["stream"].astype("Int64")
-    by_event = by_event.mask(lives["before_log"].to_numpy(bool))
-    return by_event.fillna(_by_segment(recording.table("segments"), lives))
-
-
-def _by_segment(segments: pd.DataFrame, lives: pd.DataFrame) -> pd.Series[Any]:
-    """Stream of the segment around each address, for what lives at the end."""
-    found = pd.Series(pd.array([pd.NA] * len(lives), dtype="Int64"))
-    mine = segments[segments["device"].isin(lives["device"])].sort_values("address")
-    if mine.empty:
-        return found
-    address = lives["address"].to_numpy(np.int64)
-    start = mine["address"].to_numpy(np.int64)
-    row = np.searchsorted(start, address, side="right") - 1
-    end = (start + mine["size_bytes"].to_numpy(np.int64))[np.maximum(row, 0)]
-    inside = (row >= 0) & (address < end) & lives["end_ns"].isna().to_numpy(bool)
-    stream = mine["stream"].to_numpy(np.int64)[np.maximum(row, 0)]
-    return pd.Series(stream, dtype="Int64").where(inside, pd.NA)
+        return pd.Series(pd.array([pd.NA] * len(log.allocations), dtype="Int64"))
+    mine = lives[lives["device"].eq(log.device.device).to_numpy()]
+    return mine["stream"].reset_index(drop=True)

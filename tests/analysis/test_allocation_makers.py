@@ -165,14 +165,20 @@ def snapshot() -> Recording:
         empty = SCHEMAS[name].empty()
         return SCHEMAS[name].frame({c: columns.get(c, [None] * count) for c in empty})
 
-    common = {"device": [0] * count, "address": range(count), "size_bytes": [512] * count}
+    common = {
+        "device": [0] * count,
+        "address": range(count),
+        "size_bytes": [512] * count,
+        "stream": [0] * count,
+    }
     events = table(
         "allocator_events", event=range(count), ts_ns=at, action=["alloc"] * count,
-        stream=[0] * count, **common,
+        **common,
     )  # fmt: skip
     lives = table(
-        "allocations", allocation=range(count), ts_ns=at, before_log=[False] * count, **common
-    )
+        "allocations", allocation=range(count), ts_ns=at, alloc_event=range(count),
+        before_log=[False] * count, **common,
+    )  # fmt: skip
     tables = {"allocator_events": events, "allocations": lives}
     clock = Clock(EPOCH_NS, "time_us of the events", 1000)
     return Recording("memory.pickle", "snapshot", "cuda-memory-snapshot", tables, clock, None)

@@ -261,7 +261,7 @@ def test_hover_names_the_band_and_click_selects_it(sawtooth):
     chosen = sawtooth.view.link.selection
     assert chosen.table == "allocations"
     assert chosen.recording == 0
-    life = sawtooth.view._replayed().allocations.set_index("allocation").loc[chosen.row]
+    life = sawtooth.view.log.allocations.set_index("allocation").loc[chosen.row]
     assert bool(life["before_log"])  # the floor of this file is older than its log
     assert page.inner_text(".mp-panel strong").startswith(page.inner_text(".mp-tip strong"))
     page.click(".mp-panel button")
@@ -269,8 +269,63 @@ def test_hover_names_the_band_and_click_selects_it(sawtooth):
     assert sawtooth.view.link.selection is None
 
 
+def test_controls_change_axis_colours_and_what_is_lit(sawtooth):
+    page, view = sawtooth.page, sawtooth.view
+    count = sawtooth.painted()
+    page.get_by_label("axis").select_option("event")
+    count = sawtooth.painted(count + 1)
+    assert view.axis == "event"
+    assert "event" in page.get_attribute("canvas.mp-canvas", "aria-label")
+    sawtooth.page.wait_for_function(
+        "n => document.querySelector('.mp-memory').dataset.painted >= n", arg=count
+    )
+    page.get_by_label("colour by").select_option("category")
+    page.wait_for_function("document.querySelector('.mp-legend').innerText.includes('% sure')")
+    page.get_by_label("Search").fill("attention")
+    page.wait_for_function("document.querySelector('.mp-lines').innerText.includes('attention')")
+    # 192 MiB at the peak are of scaled_dot_product_attention, by plain search in the log
+    log = view.log
+    stacks = log.stacks[log.stacks["frames"].astype(str).str.contains("attention")]["stack"]
+    state = int(log.allocated_bytes.argmax())
+    lives = log.allocations
+    living = lives[(lives["first_state"] <= state) & (lives["end_state"] > state)]
+    size = int(living[living["stack"].isin(stacks)]["size_bytes"].sum()) // 2**20
+    assert f"{size} MiB of its 729 MiB" in page.inner_text(".mp-lines")
+    page.get_by_label("Search").fill(">10Xi")
+    page.wait_for_selector(".mp-status:not([hidden])")
+    assert "is no size" in page.inner_text(".mp-status")
+
+
+def test_a_click_above_the_bands_marks_a_moment_and_ctrl_wheel_zooms_in_height(sawtooth):
+    box, page = sawtooth.box(), sawtooth.page
+    page.mouse.click(box["x"] + 62 + (box["width"] - 76) / 4, box["y"] + 40)
+    page.wait_for_timeout(200)
+    span = sawtooth.view.session.window
+    assert sawtooth.view.link.moment_ns == pytest.approx(span.start_ns + span.dur_ns / 4, rel=0.01)
+    assert sawtooth.view.link.selection is None
+    count, asked = sawtooth.painted(), len(sawtooth.asked)
+    page.mouse.move(box["x"] + 640, box["y"] + 290)
+    page.keyboard.down("Control")
+    page.mouse.wheel(0, -200)
+    page.keyboard.up("Control")
+    sawtooth.painted(count + 1)
+    last = sawtooth.asked[asked:][-1]
+    assert last["rows"] > 1.5 * sawtooth.asked[0]["rows"]
+    assert sawtooth.view.link.window is None  # time stays
+
+
+def test_a_merged_band_says_how_many_it_stands_for(show, recorded):
+    shown = show(MemoryView(recorded("memory/flexgen/oom_snapshot.pickle")))
+    shown.painted()
+    shown.page.mouse.move(shown.box()["x"] + 640, shown.box()["y"] + 320 - 38 - 15)
+    shown.page.wait_for_selector(".mp-tip:not([hidden])")
+    told = shown.page.inner_text(".mp-tip")
+    assert "allocations from" in told
+    assert "too small to draw one by one" in told
+
+
 def test_selection_from_elsewhere_shows_its_stack(sawtooth):
-    made = sawtooth.view._replayed().allocations.query("not before_log and stack.notna()")
+    made = sawtooth.view.log.allocations.query("not before_log and stack.notna()")
     row = int(made["allocation"].iloc[10])
     sawtooth.view.link.selection = Selection("allocations", row=row)
     sawtooth.pull()
@@ -280,7 +335,7 @@ def test_selection_from_elsewhere_shows_its_stack(sawtooth):
 
 def test_python_errors_stand_under_the_view(sawtooth):
     sawtooth.page.evaluate(
-        "() => window.ask({kind: 'stack', view: 'x', stack: 'seven'}).then(window.take)"
+        "() => window.ask({kind: 'band', view: 'x', allocation: 'seven'}).then(window.take)"
     )
     sawtooth.page.wait_for_selector(".mp-status:not([hidden])")
     text = sawtooth.page.inner_text(".mp-status")
@@ -298,7 +353,7 @@ def test_nothing_recorded_says_how_to_record(show):
 
 def test_text_of_files_is_never_markup(show, recorded):
     view = MemoryView(recorded(SAWTOOTH))
-    log = view._replayed()
+    log = view.log
     evil = "<img src=x onerror=window.broken=1>"
     log.stacks["label"] = log.stacks["label"].cat.rename_categories(lambda text: evil + str(text))
     shown = show(view)

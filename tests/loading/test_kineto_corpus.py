@@ -21,8 +21,8 @@ NOT_TRACES = (
     "et-pair/benchmark_simple_add_et",
     "-et/dlrm_eg",
     "linear_et",
-    "memory_timeline.raw",
 )
+TIMELINE = "memory_timeline.raw"  # no trace either, but read: see test_memory_timeline
 
 
 @dataclass(frozen=True)
@@ -76,6 +76,8 @@ def test_counts_are_those_of_the_table(row: Row) -> None:
     (recording,) = maiprof_nb.load(path).recordings
     by_event = recording.events
     assert sum(by_event.values()) == (row.events or 0)
+    if TIMELINE in row.file:
+        return
     kernel_events = sum(n for key, n in by_event.items() if key.split("/", 1)[1] in KERNELS)
     assert kernel_events == row.kernels
     assert len(recording.table("kernels")) >= row.kernels

@@ -498,3 +498,19 @@ def test_every_protocol_gives_the_same_plain_data():
         data = pickle.dumps(content, protocol)
         assert snapshot.sniff(data)
         assert plain_data(data, "x") == content
+
+
+def test_torchs_compare_finds_the_same_segments_new_and_gone(loaded, capsys):
+    """`_memory_viz.compare` of two dumps of one program prints the addresses."""
+    viz = pytest.importorskip("torch.cuda._memory_viz")
+    names = "octree-nca/my_snapshot_2.pickle", "octree-nca/my_snapshot_3.pickle"
+    for name in names:
+        _corpus_only(name)
+    viz.compare(*(_plain(name)["segments"] for name in names), format_flamegraph=str)
+    said = dict(re.findall(r"(only_\w+) = \[(.*)\]", capsys.readouterr().out))
+    before, after = (
+        set(loaded(name).table("segments")[["address", "size_bytes"]].itertuples(index=False))
+        for name in names
+    )
+    for key, mine in (("only_before", before - after), ("only_after", after - before)):
+        assert sorted(map(int, said[key].split(", "))) == sorted(row.address for row in mine)
