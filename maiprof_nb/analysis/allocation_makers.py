@@ -37,8 +37,8 @@ def allocation_makers(session: Session, device: MemoryDevice | None = None) -> p
         One row an allocation, as in the log: ``allocation``; ``recording`` and ``event`` of
         the operator and its name as ``operator`` (missing where none ran, for what is older
         than the log, and where the log's clock is not tied to a trace); ``candidates``, the
-        threads on which an operator ran; ``clock_unsure``, True where the clocks may be
-        farther apart than the operator is long; ``module``, ``phase``, ``step``.
+        threads on which an operator ran; ``clock_unsure``, True where the operator began or
+        ended no farther away than the clocks may be apart; ``module``, ``phase``, ``step``.
 
     Raises
     ------
@@ -110,9 +110,11 @@ def _makers(session: Session, log: MemoryLog) -> pd.DataFrame:
     operators = operators[operators["recording"].isin(traces_of(session, log)).to_numpy()]
     operators = operators.reset_index(drop=True)
     row, candidates = _running(operators, lives, threads_of_allocations(session, log))
-    made = operators[["recording", "event", "name", "dur_ns"]].reindex(row)  # none: missing
-    made = made.reset_index(drop=True)
+    made = operators[["recording", "event", "name", "ts_ns", "dur_ns"]].reindex(row)
+    made = made.reset_index(drop=True)  # all missing where none ran
     at = lives["ts_ns"].to_numpy(np.int64)
+    since = at - made["ts_ns"].to_numpy(np.float64)
+    nearest = np.fmin(since, made["dur_ns"].to_numpy(np.float64) - since)
     found = pd.DataFrame(
         {
             "allocation": lives["allocation"].to_numpy(),
@@ -120,7 +122,7 @@ def _makers(session: Session, log: MemoryLog) -> pd.DataFrame:
             "event": made["event"].astype("Int64"),
             "operator": made["name"].astype(object).where(made["event"].notna(), pd.NA),
             "candidates": candidates,
-            "clock_unsure": _slack_ns(session, log, made) > made["dur_ns"].to_numpy(np.float64),
+            "clock_unsure": nearest < _slack_ns(session, log, made),
         }
     )
     step = _steps_at(session, log, at).mask(lives["before_log"].to_numpy(bool))

@@ -152,9 +152,9 @@ def test_without_threads_the_last_to_start_is_a_guess_that_says_so(snapshot):
     assert found["operator"].tolist() == ["aten::add", "MulBackward", "aten::add"]
     assert found["candidates"].tolist() == [1, 2, 1]
     assert not found["clock_unsure"].any()  # one microsecond, as the log states it
-    blurred = session.placed({1: 0}, uncertainty_ns=60 * US)
+    blurred = session.placed({1: 0}, uncertainty_ns=8 * US)  # the first is 5 us behind the start
     device = next(d for d in memory_devices(blurred) if d.kind == "snapshot")
-    assert allocation_makers(blurred, device)["clock_unsure"].tolist() == [False, True, False]
+    assert allocation_makers(blurred, device)["clock_unsure"].tolist() == [True, False, False]
 
 
 @pytest.fixture
@@ -217,4 +217,8 @@ def test_the_snapshots_own_native_frame_names_the_same_operator():
     both = native.notna().to_numpy() & found["operator"].notna().to_numpy()
     assert both.sum() > 1000
     named = found["operator"][both].str.removeprefix("aten::").to_numpy()
-    assert (named == native[both].to_numpy()).all()
+    same = named == native[both].to_numpy()
+    sure = ~found["clock_unsure"][both].to_numpy()
+    assert same[sure].all()  # the snapshot's clock counts whole microseconds
+    assert sure.mean() > 0.5
+    assert same.mean() > 0.999

@@ -233,7 +233,7 @@ def made_by(maker: pd.Series) -> list[str]:
     if maker["candidates"] > 1:
         doubt = f" (or another: operators ran on {maker['candidates']} threads)"
     elif maker["clock_unsure"]:
-        doubt = " (or one beside it: the clocks may differ by more than it took)"
+        doubt = " (or one beside it: the two clocks agree only roughly)"
     return [f"made in {escaped_name(maker['operator'])}{module}{doubt}"]
 
 
