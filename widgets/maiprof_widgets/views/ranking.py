@@ -213,9 +213,12 @@ class RankingView(ipywidgets.VBox):
 
     def _in_words(self, row: int) -> str:
         one = self.ranking.iloc[row]
+        chosen = self.link.selection
+        made = chosen is not None and chosen.table == "allocations"
+        only = " Now only the one that made the chosen allocation is." if made else ""
         return (
             f'<div class="maiprof-chosen"><b>{escaping.shortened(one["name"], 120)}</b>: '
-            f"{self._kind.words(one)}</div>"
+            f"{self._kind.words(one)}{only}</div>"
         )
 
 
