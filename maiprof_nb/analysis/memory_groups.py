@@ -83,12 +83,8 @@ def _by_stack(_session: Session, log: MemoryLog) -> AllocationGroups:
 
 
 def _by_category(_session: Session, log: MemoryLog) -> AllocationGroups:
-    found = categories_of(log)["category"]
-    code = found.cat.codes.to_numpy(np.int64)
-    unknown = CATEGORIES.index("unknown")
-    return AllocationGroups(
-        "category", np.where(code == unknown, _NONE, code), CATEGORIES[:unknown], "not known"
-    )
+    told = [name for name in CATEGORIES if name != "unknown"]
+    return _coded("category", categories_of(log)["category"], told, "not known")
 
 
 def _by_module(session: Session, log: MemoryLog) -> AllocationGroups:

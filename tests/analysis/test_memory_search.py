@@ -7,6 +7,7 @@ import pytest
 
 from maiprof_nb.analysis.active_memory import memory_log, picture_of
 from maiprof_nb.analysis.memory_by_event import by_event, events_of, times_of
+from maiprof_nb.analysis.memory_categories import CATEGORIES, categories_of
 from maiprof_nb.analysis.memory_groups import GROUPINGS, group_allocations
 from maiprof_nb.analysis.memory_search import allocations_like, bytes_of, counted
 from maiprof_nb.errors import UsageError
@@ -131,3 +132,11 @@ def test_picture_by_event_has_the_same_peak_on_a_real_log(corpus):
             bands[first:end] += size
         whole = bands + picture.merged.bytes_.sum(axis=0) + picture.rest_bytes
         assert np.allclose(whole, picture.allocated_bytes, atol=0)
+
+
+def test_every_category_but_unknown_has_a_name(made):
+    found = group_allocations(made, memory_log(made), "category")
+    assert set(found.names) == set(CATEGORIES) - {"unknown"}
+    told = categories_of(memory_log(made))["category"].astype(str)
+    named = [found.names[code] if code >= 0 else "unknown" for code in found.code]
+    assert named == told.tolist()
