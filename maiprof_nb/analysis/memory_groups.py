@@ -140,7 +140,8 @@ GROUPINGS: dict[str, Callable[[Session, MemoryLog], AllocationGroups]] = {
 def _coded(
     by: str, values: pd.Series[Any], order: Any, missing: str, names: Any = None
 ) -> AllocationGroups:
-    code = pd.Categorical(values, categories=list(order)).codes.astype(np.int64)
+    place = {one: code for code, one in enumerate(order)}
+    code = values.astype(object).map(place).fillna(_NONE).to_numpy(np.int64)
     return AllocationGroups(by, code, tuple(names or order), missing)
 
 
