@@ -46,6 +46,9 @@ def snapshot(clock: Clock, *, rank: int | None = None, moments: int = MS) -> Rec
         requested_bytes=SIZES,
         ts_ns=starts,
         end_ns=ends,
+        stream=[0] * 3,
+        alloc_event=range(3),
+        free_event=[None, 3, None],
         before_log=[False] * 3,
         stack=[0, 1, 0],
     )
@@ -221,6 +224,8 @@ def test_payload_is_bounded_whatever_the_log():
         size_bytes=rng.integers(1, 10_000, count) * 512,
         ts_ns=starts,
         end_ns=starts + rng.integers(1, 10**8, count),
+        stream=[0] * count,
+        alloc_event=range(count),
         before_log=[False] * count,
     )
     events = table(
