@@ -34,11 +34,11 @@ Written by `docs/make_peers_memory.py`.
 |---|---|---|---|---|
 """
 _SAME = "same"
-_SYNTHETIC = "made-up numbers: the blocks overlap and do not fit the segments or the log"
 _NO_SUM = "theirs stops: blocks and segments do not add up"
 _ROUNDING = "theirs adds up what was requested, ours the blocks that were cut for it"
 _FIRST = "theirs looks after each event only, and the most was there before the first"
 _HISTORY = "theirs has a line for each entry of a block's history"
+_UNTOLD = "made-up numbers: more is allocated than in segments, so ours says nothing"
 _UNEXPLAINED = "?"
 
 
@@ -93,32 +93,29 @@ def _curves(
     peer, number = _peer(), device.device
     log = memory_log(session, device)
     of = f" on GPU {number}" if len(memory_devices(session)) > 1 else ""
-    made_up = _made_up(content)
     active = str(peer.active_bytes(content, number))
-    yield _row(name, f"allocated at the end{of}", str(log.allocated_bytes[-1]), active, _SYNTHETIC)
+    yield _row(
+        name, f"allocated at the end{of}", str(log.allocated_bytes[-1]), active, _UNEXPLAINED
+    )
     page = str(peer.page_peak(content, number))
     cached = str(peer.page_peak(content, number, segments=True))
     most, why = _most(log.requested_bytes)
-    yield _row(name, f"peak requested{of}", most, page, _SYNTHETIC if made_up else why)
+    yield _row(name, f"peak requested{of}", most, page, why)
     most, _ = _most(log.allocated_bytes)
-    yield _row(name, f"peak allocated{of}", most, page, _SYNTHETIC if made_up else _ROUNDING)
+    yield _row(name, f"peak allocated{of}", most, page, _ROUNDING)
     most, why = _most(log.reserved_bytes)
-    yield _row(name, f"peak reserved{of}", most, cached, _SYNTHETIC if made_up else why)
+    yield _row(name, f"peak reserved{of}", most, cached, why)
 
 
 def _most(curve: Any) -> tuple[str, str]:
     """The highest value, and why theirs is lower if it stood before the first event."""
+    if curve is None:
+        return "-", _UNTOLD
     return str(curve.max()), _FIRST if curve[0] == curve.max() else _UNEXPLAINED
 
 
 def _row(name: str, figure: str, ours: str, theirs: str, why: str) -> Row:
     return Row(name, figure, ours, theirs, _SAME if ours == theirs else why)
-
-
-def _made_up(content: dict[str, Any]) -> bool:
-    """Sizes that no allocator cuts."""
-    sizes = (block["size"] for segment in content["segments"] for block in segment["blocks"])
-    return any(size % 512 for size in sizes)
 
 
 def _peer() -> Any:

@@ -249,14 +249,15 @@ def _replay_snapshot(recording: Recording, device: MemoryDevice, offset_ns: int)
 
     moved = np.append(sign * events["size_bytes"].to_numpy(np.int64), 0)
     held = int(segments["size_bytes"].sum()) - int(moved.sum())
-    reserved = _summed(held, moved[position])
+    reserved, allocated = _summed(held, moved[position]), totals("size_bytes")
+    reserved_known = moved.any() or (len(segments) > 0 and (reserved >= allocated).all())
     return MemoryLog(
         device=device,
         span=_moved(span, offset_ns),
         ts_ns=np.concatenate([[span.start_ns], at_ns[position]]) + offset_ns,
-        allocated_bytes=totals("size_bytes"),
+        allocated_bytes=allocated,
         requested_bytes=totals("requested_bytes"),
-        reserved_bytes=reserved if len(segments) or moved.any() else None,
+        reserved_bytes=reserved if reserved_known else None,  # skip_actions may hide changes
         allocations=_lives(
             lives,
             offset_ns,

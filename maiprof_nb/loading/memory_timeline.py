@@ -26,7 +26,7 @@ _ACTIONS = range(1, _DESTROY + 1)  # there before, created, a new version, destr
 _LARGEST = 2**61
 
 _RAW = re.compile(rb"\s*\[\s*\[\s*(?:-1|\d{13,})\s*,\s*[1-4]\s*,\s*-?\d+\s*,\s*[0-7]\s*\]")
-_SUMS = re.compile(rb"\s*\[\s*\[\s*(?:-1|\d{10,})(?:\.\d+)?\s*[,\]]")
+_SUMS = re.compile(rb"\s*\[\s*\[\s*(?:-1|\d{13,})(?:\.\d+)?\s*[,\]]")
 _REMEDY = "Export again with torch.profiler's export_memory_timeline"
 
 _Ints = npt.NDArray[np.int64]

@@ -23,6 +23,10 @@ _ODD_FIELDS = (
     TypeError, ValueError, KeyError, AttributeError, OverflowError, RecursionError, MaiprofError,
 )  # fmt: skip
 _FIRST_ROWS = 1000  # a profile's allocs each state a category
+_WITHOUT_ALLOCS = Note(
+    "allocs-missing",
+    "The log has frees and no allocs (skip_actions): what lived when is not in it.",
+)
 _FROM_A_PROFILE = Note(
     "made-of-a-profile",
     "The snapshot was made of a profile (_profile_to_snapshot): it has no times and no segments, "
@@ -191,4 +195,6 @@ def _notes(events: pd.DataFrame, blocks: pd.DataFrame, found: Lives, dropped: in
         ),
     )
     notes += [Note(code, f"{n} {text}.", n) for code, n, text in faults if n]
+    if found.unmatched_frees and not events["action"].eq("alloc").any():
+        notes.append(_WITHOUT_ALLOCS)
     return notes

@@ -298,8 +298,11 @@ def test_every_snapshot_ends_as_torch_counts_its_final_state(corpus):
             log = memory_log(session, device)
             mine = [s for s in content["segments"] if s["device"] == device.device]
             assert log.allocated_bytes[-1] == sum(map(calc_active, mine)), path.name
-            assert log.reserved_bytes is not None
-            assert log.reserved_bytes[-1] == sum(s["total_size"] for s in mine), path.name
+            if path.name == "output.pickle":  # SYNTHETIC: more in blocks than in segments
+                assert log.reserved_bytes is None
+            else:
+                assert log.reserved_bytes is not None
+                assert log.reserved_bytes[-1] == sum(s["total_size"] for s in mine), path.name
             seen[device.axis] += 1
     assert seen["time"] > 10
     assert seen["order"] == 2  # the two logs without time_us

@@ -23,7 +23,7 @@ def test_page_is_the_generated_one(corpus: Path) -> None:
     assert len({row.file for row in rows}) == 30
     assert [row for row in rows if row.why == module._UNEXPLAINED] == []
     exact = [row for row in rows if row.figure.startswith(("reserved", "segments", "allocated"))]
-    assert {row.why for row in exact} <= {"same", module._SYNTHETIC, module._NO_SUM}
+    assert {row.why for row in exact} <= {"same", module._NO_SUM}
     assert PAGE.read_text(encoding="utf-8") == module.page(rows), (
         "run: python docs/make_peers_memory.py"
     )

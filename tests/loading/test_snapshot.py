@@ -514,3 +514,35 @@ def test_torchs_compare_finds_the_same_segments_new_and_gone(loaded, capsys):
     )
     for key, mine in (("only_before", before - after), ("only_after", after - before)):
         assert sorted(map(int, said[key].split(", "))) == sorted(row.address for row in mine)
+
+
+def test_allocations_name_their_events():
+    """By hand: freed at once, freed late, freed without having been seen, living at the end."""
+    events = [
+        _event("alloc", 0x1000), _event("free_requested", 0x1000), _event("free_completed", 0x1000),
+        _event("alloc", 0x2000), _event("free_requested", 0x2000), _event("alloc", 0x1000),
+        _event("free_completed", 0x2000), _event("free_completed", 0x3000),
+    ]  # fmt: skip
+    lives = _read([_segment([_block(512)])], [[], events]).table("allocations")
+    at_end = _read([_segment([_block(512)], device=1)], [[], events]).table("allocations")
+    columns = ["before_log", "alloc_event", "free_requested_event", "free_event"]
+    told = at_end[columns].astype(object).where(at_end[columns].notna(), None).to_numpy().tolist()
+    assert told == [
+        [True, None, None, 7], [False, 0, 1, 2], [False, 3, 4, 6], [False, 5, None, None],
+    ]  # fmt: skip
+    assert lives["device"].tolist() == [1, 0, 1, 1, 1]  # device 0 has a block and no log
+    assert lives.loc[lives["device"].eq(0), "before_log"].all()
+
+
+def test_a_large_block_ends_at_the_border_beside_it():
+    """It was cut from 20 MiB: the next block begins 3.5 MiB behind it, for a request of 3 MiB."""
+    events = [
+        _event("segment_alloc", 0x1000, 20 * MIB), _event("alloc", 0x1000, 3 * MIB),
+        _event("alloc", 0x1000 + 7 * MIB // 2, 8 * MIB),
+        _event("free_completed", 0x1000 + 7 * MIB // 2, 8 * MIB),
+        _event("free_completed", 0x1000, 3 * MIB), _event("segment_free", 0x1000, 20 * MIB),
+    ]  # fmt: skip
+    lives = _read([_segment([_block(512)], device=1)], [events]).table("allocations")
+    mine = lives[lives["device"].eq(0)]
+    assert mine["size_bytes"].tolist() == [7 * MIB // 2, 8 * MIB]
+    assert mine["requested_bytes"].tolist() == [3 * MIB, 8 * MIB]

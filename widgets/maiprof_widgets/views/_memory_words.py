@@ -87,6 +87,8 @@ def notices(log: MemoryLog) -> list[str]:
         )
     if not log.baseline_known:
         found.append("The trace holds no totals: what was allocated before it is not counted.")
+    if log.device.kind == "timeline":
+        found.append("From the profiler's memory timeline, which names categories and no stacks.")
     if log.pairing_guessed:
         found.append("It holds no addresses either: a free is taken to end the newest of its size.")
     if log.device.device_type == HOST:
