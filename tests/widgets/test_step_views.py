@@ -14,6 +14,7 @@ from maiprof_nb.analysis.phase_steps import phase_steps
 from maiprof_nb.session import Session
 from maiprof_nb.timebase import TimeWindow
 from maiprof_widgets import (
+    GapFunctionsView,
     GapsView,
     IcicleView,
     JobStatesView,
@@ -76,6 +77,17 @@ def test_a_gap_without_line_of_its_own_says_who_launched_what_ends_it() -> None:
     assert view.status.value == ""
     view.table.selected_rows = [int((view.rows["line_of"] == "launch").argmax())]
     assert "the launch that ends it came from: <code>a&lt;b&gt;.py(2): other" in view.chosen.value
+
+
+def test_frames_from_stacks_are_said_to_be_bounds(before: Session) -> None:
+    stack = {"Call stack": "model.py(7): forward;train.py(1): main"}
+    old = tiny.session(
+        tiny.operator("aten::mm", 1020, 20, **stack), tiny.kernel(1000, 10), tiny.kernel(1050, 10)
+    )
+    assert "lower bound" in IcicleView(old).picture["facts"]
+    assert "lower bound" in GapFunctionsView(old).children[1].value
+    assert "lower bound" not in IcicleView(before).picture["facts"]
+    assert len(GapFunctionsView(before).children) == 2  # the table and the status line
 
 
 def test_gaps_follow_the_window(before: Session) -> None:

@@ -11,12 +11,14 @@ import traitlets
 
 from maiprof_nb import units
 from maiprof_nb.analysis.icicle import Icicle, icicle
+from maiprof_nb.analysis.python_in_gaps import frames_from_stacks
 from maiprof_nb.errors import MaiprofError, NotAnswerableError
 from maiprof_nb.session import Session
 from maiprof_widgets import escaping
 from maiprof_widgets.link import LinkState, Selection
 from maiprof_widgets.views._static import module, styles
 from maiprof_widgets.views.delayed import Delayed
+from maiprof_widgets.views.gap_functions import FROM_STACKS
 from maiprof_widgets.views.status import sentence_of
 
 _LOG = logging.getLogger(__name__)
@@ -107,7 +109,7 @@ class IcicleView(anywidget.AnyWidget):
             return
         self.picture = {
             "title": self._title(),
-            "facts": _facts(found),
+            "facts": _facts(found) + self._bounds(),
             "nodes": self._arrays(found.nodes),
         }
 
@@ -115,6 +117,9 @@ class IcicleView(anywidget.AnyWidget):
         if self.gaps_only:
             return "What the host did while every GPU was idle"
         return "What the host did in the time shown"
+
+    def _bounds(self) -> str:
+        return f" {FROM_STACKS}" if frames_from_stacks(self.session) else ""
 
     def _nothing(self, found: Icicle | None) -> str:
         if found is not None and self.gaps_only and not found.within_ns:
