@@ -107,40 +107,40 @@ def test_views_say_what_is_missing(cpu_job: Session) -> None:
     assert "ProfilerActivity.CUDA" in icicle.picture["empty"]
     icicle.gaps_only = False
     assert "empty" not in icicle.picture
-    assert any("sharded_iterrows" in name for name in icicle.picture["nodes"]["names"])
+    assert any("sharded_iterrows" in name for name in icicle.picture["names"])
 
 
 def test_the_icicle_follows_and_selects(before: Session) -> None:
     link = LinkState()
     view = IcicleView(before, link)
-    nodes = view.picture["nodes"]
+    nodes = view.picture
     node = next(n for n, code in enumerate(nodes["name"]) if "decode_row" in nodes["names"][code])
     assert nodes["own"][node]
-    view._received(view, {"kind": "choose", "path": nodes["path"][node]}, [])
+    view._received(view, {"kind": "choose", "node": nodes["path"][node]}, [])
     assert link.selection == Selection("python_calls", name="recommender/table.py(84): decode_row")
     assert view.selected["name"] == "recommender/table.py(84): decode_row"
     link.window = TimeWindow(0, SECOND)  # before the first step there are no gaps
     assert "no moment" in view.picture["empty"]
-    view._received(view, {"kind": "choose", "path": 10**9}, [])
+    view._received(view, {"kind": "choose", "node": 10**9}, [])
     assert link.selection is None
 
 
 def test_looking_into_a_box_brings_what_was_too_small(before: Session) -> None:
     """Of the whole, 0.2 % is the least; of a box that has 2 %, a fiftieth of that."""
     view = IcicleView(before, gaps_only=False)
-    nodes = view.picture["nodes"]
+    nodes = view.picture
     total = sum(
         ns for ns, parent in zip(nodes["total"], nodes["parent"], strict=True) if parent < 0
     )
     small = [
-        row for row, ns in enumerate(nodes["small"]) if ns and nodes["total"][row] < total / 20
+        row for row, ns in enumerate(nodes["pruned"]) if ns and nodes["total"][row] < total / 20
     ]
-    top = max(small, key=lambda row: nodes["small"][row])
-    view._received(view, {"kind": "look", "path": nodes["path"][top]}, [])
+    top = max(small, key=lambda row: nodes["pruned"][row])
+    view._received(view, {"kind": "look", "node": nodes["path"][top]}, [])
     finer = view.finer["nodes"]
     assert view.finer["under"] == finer["path"][0] == nodes["path"][top]
     assert finer["total"][0] == nodes["total"][top]
-    assert finer["small"][0] < nodes["small"][top]
+    assert finer["pruned"][0] < nodes["pruned"][top]
     assert set(finer["path"]) - set(nodes["path"])
     known = dict(zip(nodes["path"], nodes["total"], strict=True))
     again = [
@@ -151,7 +151,7 @@ def test_looking_into_a_box_brings_what_was_too_small(before: Session) -> None:
     assert again
     assert all(again)
     answer = view.finer["answer"]
-    view._received(view, {"kind": "look", "path": 10**9}, [])  # never sent: not answered
+    view._received(view, {"kind": "look", "node": 10**9}, [])  # never sent: not answered
     assert view.finer["answer"] == answer
 
 

@@ -1,6 +1,7 @@
-// Call paths as boxes: width is time, callers above callees. Click: look into; Escape: back.
+// Call paths as boxes: width is time (or bytes, where the picture's unit says so), callers above
+// callees. Click: look into; Escape: back.
 
-import { durationText, element, mix, sizedCanvas, themeOf, watchTheme } from "./canvas-kit.js";
+import { bytesText, durationText, element, mix, sizedCanvas, themeOf, watchTheme } from "./canvas-kit.js";
 import { boxesOf, matching, onlyCallee, pathTo, shortName, treeOf } from "./icicle-tree.js";
 
 const ROW = 20;
@@ -12,6 +13,7 @@ const KINDS = [
   ["range", "named ranges", 2],
   ["launch", "runtime calls", 3],
   ["forward", "the backward pass of a line of yours", 5],
+  ["native", "native code, or no stack", 7],
   ["small", "small ones, together", null],
 ];
 
@@ -55,6 +57,8 @@ function render({ model, el }) {
   let cursor = null; // id of the node the pointer or the keys are on
   let found = { found: new Set(), total: 0 };
   let frame = 0;
+  const inBytes = () => model.get("picture").unit === "bytes";
+  const amount = (value) => (inBytes() ? bytesText(value) : durationText(value / 1e3));
   const stage = sizedCanvas(stageHost, ROW, () => {
     theme = themeOf(root); // notebooks render before they attach, when styles are not known yet
     showLegend();
@@ -79,6 +83,7 @@ function render({ model, el }) {
     facts.textContent = picture.facts ?? "";
     empty.textContent = picture.empty ?? "";
     empty.hidden = !picture.empty;
+    gapsBox.hidden = inBytes();
     for (const part of [scroller, legend, search, everyBox, back]) part.hidden = Boolean(picture.empty);
     layers = [];
     grow();
@@ -90,22 +95,23 @@ function render({ model, el }) {
   /** Builds the tree again, and stays at what was looked into. */
   function grow() {
     const picture = model.get("picture");
-    const places = focus >= 0 && nodes[focus] ? pathTo(nodes, focus).map((node) => node.path) : [];
-    const at = cursor === null ? null : nodes[cursor]?.path;
-    nodes = picture.empty ? [] : treeOf(picture.nodes, layers);
+    const places = focus >= 0 && nodes[focus] ? pathTo(nodes, focus).map((node) => node.place) : [];
+    const at = cursor === null ? null : nodes[cursor]?.place ?? null;
+    nodes = picture.empty ? [] : treeOf(picture, layers);
     whole = nodes.reduce((sum, node) => sum + (node.parent < 0 ? node.total : 0), 0) || 1;
-    const rows = new Map(nodes.map((node) => [node.path, node.id]));
-    focus = places.reduceRight((found, path) => (found >= 0 ? found : rows.get(path) ?? -1), -1);
-    cursor = at === null || at === undefined ? null : rows.get(at) ?? null;
+    const rows = new Map(nodes.map((node) => [node.place, node.id]));
+    focus = places.reduceRight((found, place) => (found >= 0 ? found : rows.get(place) ?? -1), -1);
+    cursor = at === null ? null : rows.get(at) ?? null;
     tip.hidden = true;
     found = matching(nodes, search.value);
+    say(cursor);
     lay();
   }
 
   /** Asks Python for finer nodes of what is looked into. */
   function look() {
     const { path } = nodes[focus];
-    if (!layers.some((layer) => layer.under === path)) model.send({ kind: "look", path });
+    if (!layers.some((layer) => layer.under === path)) model.send({ kind: "look", node: path });
   }
 
   function refine() {
@@ -121,7 +127,7 @@ function render({ model, el }) {
   function inWords() {
     const own = nodes.filter((node) => node.own).sort((a, b) => b.self - a.self)[0];
     if (!own || !own.self) return "";
-    return `Most own time of your code: ${own.name}, ${durationText(own.self / 1e3)}.`;
+    return `Most own ${inBytes() ? "bytes" : "time"} of your code: ${own.name}, ${amount(own.self)}.`;
   }
 
   function lay() {
@@ -219,17 +225,20 @@ function render({ model, el }) {
   }
 
   function describe(node) {
-    const times = `${durationText(node.total / 1e3)} with callees (${shareText(node)}), `
-      + `${durationText(node.self / 1e3)} own`;
-    const small = node.small ? `, ${durationText(node.small / 1e3)} in small callees` : "";
-    const threads = `${node.threads} thread${node.threads === 1 ? "" : "s"}`;
     if (node.kind === "small") {
-      return { times: `${durationText(node.total / 1e3)} together (${shareText(node)})`,
+      return { times: `${amount(node.total)} together (${shareText(node)})`,
         counts: "too small to draw here; a click looks into their caller" };
     }
-    const calls = node.kind === "threads" ? ""
-      : `, ${node.calls.toLocaleString("en-US")} call${node.calls === 1 ? "" : "s"}`;
-    return { times: times + small, counts: threads + calls };
+    const times = `${amount(node.total)} with callees (${shareText(node)}), `
+      + `${amount(node.self)} own`;
+    const small = node.pruned ? `, ${amount(node.pruned)} in small callees` : "";
+    if (inBytes()) return { times: times + small, counts: plural(node.calls, "block") };
+    const calls = node.kind === "threads" ? "" : `, ${plural(node.calls, "call")}`;
+    return { times: times + small, counts: plural(node.threads, "thread") + calls };
+  }
+
+  function plural(count, noun) {
+    return `${count.toLocaleString("en-US")} ${noun}${count === 1 ? "" : "s"}`;
   }
 
   function hover(event) {
@@ -277,8 +286,8 @@ function render({ model, el }) {
     if (!search.value.trim()) return "";
     const count = found.found.size;
     if (!count) return "No frame here has that in its name.";
-    return `${count} call path${count === 1 ? "" : "s"}, ${durationText(found.total / 1e3)} `
-      + `(${((100 * found.total) / whole).toFixed(1)} % of the host time shown).`;
+    return `${count} call path${count === 1 ? "" : "s"}, ${amount(found.total)} `
+      + `(${((100 * found.total) / whole).toFixed(1)} % of ${inBytes() ? "all" : "the host time"} shown).`;
   }
 
   function lookInto(id) {
@@ -308,7 +317,7 @@ function render({ model, el }) {
     const into = node.kind === "small" ? nodes[node.parent] : node;
     lookInto(into.id === focus && node === into ? node.parent : into.id);
     say(into.id);
-    model.send({ kind: "choose", path: into.path });
+    model.send({ kind: "choose", node: into.path });
   }
 
   function keyed(event) {

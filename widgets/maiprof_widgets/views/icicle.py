@@ -110,7 +110,7 @@ class IcicleView(anywidget.AnyWidget):
         self.picture = {
             "title": self._title(),
             "facts": _facts(found) + self._bounds(),
-            "nodes": self._arrays(found.nodes),
+            **self._arrays(found.nodes),
         }
 
     def _title(self) -> str:
@@ -135,7 +135,8 @@ class IcicleView(anywidget.AnyWidget):
         )
 
     def _received(self, _widget: Any, content: Any, _buffers: Any) -> None:
-        if not isinstance(content, dict) or not isinstance(path := content.get("path"), int):
+        """A click; what the browser calls a node is the number of its call path."""
+        if not isinstance(content, dict) or not isinstance(path := content.get("node"), int):
             return
         if content.get("kind") == "choose":
             kind, name = self._sent.get(path, ("", ""))
@@ -177,8 +178,8 @@ class IcicleView(anywidget.AnyWidget):
             "own": nodes["own"].tolist(),
             "total": nodes["total_ns"].tolist(),
             "self": nodes["self_ns"].tolist(),
-            "small": nodes["pruned_ns"].tolist(),
-            "smalls": nodes["pruned"].tolist(),
+            "pruned": nodes["pruned_ns"].tolist(),
+            "small": nodes["pruned"].tolist(),
             "threads": nodes["threads"].tolist(),
             "calls": nodes["calls"].tolist(),
         }
