@@ -9,7 +9,6 @@ import numpy.typing as npt
 import pandas as pd
 
 from maiprof_nb.analysis._call_sites import is_user_code
-from maiprof_nb.analysis._forward_links import across, comes_from_forward
 from maiprof_nb.analysis._host_calls import every_call
 from maiprof_nb.analysis._nesting import nearest_code
 from maiprof_nb.analysis._remember import remembered
@@ -73,8 +72,10 @@ def around(calls: pd.DataFrame, wanted: Bools) -> Around:
     """The innermost wanted call around each of `every_call`, or itself."""
     own = np.where(wanted, np.arange(len(calls)), -1)
     parent, forward = (calls[one].to_numpy(np.int64) for one in ("parent", "forward"))
-    row = nearest_code(own, across(parent, forward))
-    return Around(row, comes_from_forward(own, parent, forward))
+    here = nearest_code(own, np.where(forward >= 0, -1, parent))
+    across = nearest_code(own, np.where(forward >= 0, forward, parent))
+    caller = nearest_code(own, parent)  # where the forward is in none, as of a CPU's backward()
+    return Around(np.where(across >= 0, across, caller), (here < 0) & (across >= 0))
 
 
 def _is_python(calls: pd.DataFrame) -> Bools:

@@ -11,8 +11,9 @@ import pandas as pd
 Ints = npt.NDArray[np.int64]
 
 _LIBRARIES = re.compile(
-    r"^<|(?:^|/)(?:torch|numpy|pandas|concurrent|threading|multiprocessing|asyncio|queue|selectors"
-    r"|runpy|importlib|contextlib)(?:/|\.py)|site-packages/|/lib/python3|^nn\.Module: "
+    r"^<|(?:^|/)(?:torch|torchvision|torchaudio|numpy|scipy|pandas|PIL|tqdm|concurrent|threading"
+    r"|multiprocessing|asyncio|queue|selectors|runpy|importlib|contextlib)(?:/|\.py)"
+    r"|site-packages/|/lib/python3|^nn\.Module: "
 )
 
 

@@ -8,8 +8,6 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from maiprof_nb.analysis._nesting import nearest_code
-
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
@@ -47,17 +45,6 @@ def forward_of(operators: pd.DataFrame) -> Ints:
     last = _latest_before(asked, made)
     found[rows[backward]] = np.where(last >= 0, rows[~backward][np.maximum(last, 0)], -1)
     return found
-
-
-def across(parent: Ints, forward: Ints) -> Ints:
-    """Where to look for the line of a call: in its caller, of a backward function its forward."""
-    return np.where(forward >= 0, forward, parent)
-
-
-def comes_from_forward(own: Ints, parent: Ints, forward: Ints) -> Bools:
-    """Whether the nearest code `across` is found beyond a backward function."""
-    here = nearest_code(own, np.where(forward >= 0, -1, parent))
-    return (here < 0) & (nearest_code(own, across(parent, forward)) >= 0)
 
 
 def _is_backward(numbered: pd.DataFrame) -> Bools:

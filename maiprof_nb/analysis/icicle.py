@@ -147,11 +147,13 @@ def _nodes(tree: CallPaths, own: Ints, total: Ints, kept: Ints, within: Union) -
     of_line = tree.is_forward(line)
     path, lane = np.append(path, line[of_line]), np.append(lane, lane[of_line])
     calls = np.bincount(path, minlength=len(tree.parent))
-    pairs = np.unique(np.stack((path, lane)), axis=1)[0]
+    width = int(lane.max(initial=0)) + 1
+    pairs = np.unique(path * width + lane) // width
     threads = np.bincount(pairs, minlength=len(tree.parent))
     roots = tree.parent < 0
-    on = pd.DataFrame({"role": _root_of(tree.parent, path), "lane": lane}).drop_duplicates()
-    threads[roots] = np.bincount(on["role"], minlength=len(tree.parent))[roots]
+    root = nearest_code(np.where(roots, np.arange(len(roots)), -1), tree.parent)[path]
+    on = np.unique(root * width + lane) // width
+    threads[roots] = np.bincount(on, minlength=len(roots))[roots]
     kinds = np.array(tree.kinds, dtype=object)[tree.kind[kept]]
     names = pd.Series(tree.names[tree.name[kept]], dtype="str")
     return pd.DataFrame(
@@ -171,13 +173,6 @@ def _nodes(tree: CallPaths, own: Ints, total: Ints, kept: Ints, within: Union) -
             "calls": calls[kept],
         }
     )
-
-
-def _root_of(parent: Ints, path: Ints) -> Ints:
-    found = path.copy()
-    while (has := parent[found] >= 0).any():
-        found[has] = parent[found[has]]
-    return found
 
 
 def _sums(groups: Ints, values: Ints, count: int) -> Ints:

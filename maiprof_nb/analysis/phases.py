@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from maiprof_nb.analysis._host_calls import KINDS, NO_EVENT, calls_on_axis
+from maiprof_nb.analysis._host_calls import KINDS, NO_EVENT, calls_on_axis, used_recordings
 from maiprof_nb.analysis._intervals import Union, clip, merged, minus, union_of
 from maiprof_nb.analysis._nesting import nearest_code
 from maiprof_nb.analysis._remember import remembered
@@ -169,6 +169,7 @@ def phase_time(calls: pd.DataFrame, code: int) -> Union:
 def work_with_phase(session: Session, calls: pd.DataFrame) -> pd.DataFrame:
     """Device work with the phase of its launch; where that is unknown, of its operator."""
     work = session.table("kernels")[["recording", "ts_ns", "dur_ns", "correlation", "external_id"]]
+    work = work[work["recording"].isin(used_recordings(session))]
     by_event = calls[["recording", "event", "phase"]]
     for table, key in (("launches", "correlation"), ("operators", "external_id")):
         source = session.table(table)

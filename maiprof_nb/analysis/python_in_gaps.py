@@ -7,7 +7,7 @@ from functools import reduce
 import numpy as np
 import pandas as pd
 
-from maiprof_nb.analysis._host_calls import host_calls
+from maiprof_nb.analysis._host_calls import NO_EVENT, host_calls
 from maiprof_nb.analysis._intervals import Union, intersect, overlap, union_of
 from maiprof_nb.analysis.device_activity import activities, gaps
 from maiprof_nb.session import Session
@@ -58,6 +58,12 @@ def functions_in_gaps(session: Session) -> pd.DataFrame:
         loop_in_gaps_ns=np.where(launching, inside, 0),
     )
     return _grouped(calls[inside > 0], max(idle.length_ns, 1))
+
+
+def frames_from_stacks(session: Session) -> bool:
+    """Whether frames were put together from the stacks of operators, so that times are bounds."""
+    calls = host_calls(session)
+    return bool(((calls["kind"] == "python") & (calls["event"] == NO_EVENT)).any())
 
 
 def all_idle(session: Session) -> Union:

@@ -142,6 +142,20 @@ def test_line_and_module_of_the_forward_reach_rankings_gaps_and_waits() -> None:
     )  # fmt: skip
 
 
+def test_a_forward_in_nobodys_line_leaves_that_of_the_caller_of_backward() -> None:
+    """On the CPU the engine runs on the thread that called it."""
+    number = {"Sequence number": 7}
+    session = tiny.session(
+        forward("aten::mm", 1000, 5, 7),
+        tiny.python("train.py(1): main", 1100, 100),
+        tiny.operator("MmBackward0", 1110, 50, **(number | {"Fwd thread id": 1})),
+    )
+    rows = operator_ranking(session, by="stack").set_index("name")
+    assert rows.loc["MmBackward0", ["user_line", "line_of"]].tolist() == [
+        "train.py(1): main", "call",
+    ]  # fmt: skip
+
+
 def test_python_inside_the_backward_pass_has_its_own_line() -> None:
     """A hook, or the backward of the user's own autograd function."""
     session = tiny.session(

@@ -11,7 +11,7 @@ import pytest
 import maiprof_nb
 from maiprof_nb.analysis.icicle import Icicle, icicle
 from maiprof_nb.analysis.python_in_gaps import functions_in_gaps
-from maiprof_nb.errors import NotAnswerableError
+from maiprof_nb.errors import NotAnswerableError, UsageError
 from maiprof_nb.session import Session
 from maiprof_nb.timebase import TimeWindow
 from tests import tiny_traces as tiny
@@ -118,6 +118,63 @@ def test_calls_of_one_length_and_of_none() -> None:
     )
     own = found.nodes.set_index("name")["self_ns"] / US
     assert own.to_dict() == {"other threads": 0, "main": 80, "outer": 0, "inner": 20}
+
+
+def test_looking_into_a_path_brings_its_callees_alone_and_finer() -> None:
+    """4 of 6000 us: with the least at a hundredth they have a row only among the 400 of loads."""
+    session = tiny.session(
+        tiny.python("main", 1000, 6000),
+        tiny.python("load", 1100, 400),
+        tiny.python("read", 1200, 300),
+        *(tiny.python(f"parse{number}", 1210 + 10 * number, 4) for number in range(3)),
+        tiny.python("train", 2000, 4000),
+    )
+    whole = icicle(session, gaps_only=False, min_share=0.01)
+    rows = by_path(whole)
+    assert not rows.index.str.contains("parse").any()
+    read = rows.loc["other threads / main / load / read"]
+    assert (read["pruned_ns"], read["pruned"], read["self_ns"]) == (12 * US, 3, 288 * US)
+    load = int(whole.nodes.set_index("name").loc["load", "path"])
+    finer = icicle(session, gaps_only=False, min_share=0.01, under=load)
+    expect_exact(finer)
+    assert (finer.total_ns, finer.dropped) == (400 * US, 0)
+    assert (by_path(finer)["total_ns"] / US).to_dict() == {
+        "load": 400, "load / read": 300,
+        "load / read / parse0": 4, "load / read / parse1": 4, "load / read / parse2": 4,
+    }  # fmt: skip
+    with pytest.raises(UsageError):
+        icicle(session, gaps_only=False, under=10**6)
+
+
+def test_the_backward_pass_lies_under_the_line_of_its_forward() -> None:
+    """Two calls of one line, one of another; what autograd adds round them has none."""
+    numbered = {"Sequence number": 1, "Fwd thread id": 0}
+    events = [tiny.operator("torch::autograd::AccumulateGrad", 1300, 5, tid=tiny.AUTOGRAD)]
+    for number, line in ((1, "model.py(1): f"), (2, "model.py(9): g"), (3, "model.py(1): f")):
+        at = 1000 + 20 * number
+        events += [
+            tiny.python(line, at, 15),
+            tiny.operator("aten::mm", at + 2, 10, **(numbered | {"Sequence number": number})),
+        ]
+        engine = {"Sequence number": number, "Fwd thread id": 1}
+        for name, later in (("autograd::engine::evaluate_function: MmBackward0", 0), ("Mm", 1)):
+            events.append(
+                tiny.operator(
+                    name, 1200 + at % 1000 + later, 10 - later, tid=tiny.AUTOGRAD, **engine
+                )
+            )
+    found = icicle(tiny.session(*events), gaps_only=False, min_share=0)
+    expect_exact(found)
+    rows = by_path(found)
+    backward = rows[rows["kind"] == "forward"]
+    assert backward["name"].tolist() == ["model.py(1): f", "model.py(9): g"]
+    assert (backward["total_ns"] / US).tolist() == [20, 10]
+    assert backward["calls"].tolist() == [2, 1]
+    assert backward["threads"].tolist() == [1, 1]
+    assert backward["own"].all()
+    engine_name = "autograd::engine::evaluate_function: MmBackward0"
+    assert f"other threads / model.py(1): f / {engine_name} / Mm" in rows.index
+    assert rows.loc["other threads / torch::autograd::AccumulateGrad", "total_ns"] == 5 * US
 
 
 def test_without_device_work_there_are_no_gaps_to_ask_for() -> None:

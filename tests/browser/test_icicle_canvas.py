@@ -75,7 +75,7 @@ def test_a_click_selects_and_looks_into_and_escape_leads_out(shown: Shown) -> No
 
 def test_looking_into_a_box_fetches_finer_ones(shown: Shown) -> None:
     """What the first picture merges as small is there after a click on its caller, and said."""
-    coarse = set(shown.view.picture["nodes"]["path"])
+    coarse = set(shown.view.picture["path"])
     box = shown.page.locator("canvas.mp-canvas").bounding_box()
     assert box is not None
     shown.page.mouse.click(box["x"] + 10, box["y"] + 1.5 * ROW)

@@ -14,6 +14,7 @@ from maiprof_nb.analysis.phase_steps import phase_steps
 from maiprof_nb.session import Session
 from maiprof_nb.timebase import TimeWindow
 from maiprof_widgets import (
+    GapFunctionsView,
     GapsView,
     IcicleView,
     JobStatesView,
@@ -82,6 +83,17 @@ def test_a_gap_without_line_of_its_own_says_who_launched_what_ends_it() -> None:
     assert "the launch that ends it came from: <code>a&lt;b&gt;.py(2): other" in view.chosen.value
 
 
+def test_frames_from_stacks_are_said_to_be_bounds(before: Session) -> None:
+    stack = {"Call stack": "model.py(7): forward;train.py(1): main"}
+    old = tiny.session(
+        tiny.operator("aten::mm", 1020, 20, **stack), tiny.kernel(1000, 10), tiny.kernel(1050, 10)
+    )
+    assert "lower bound" in IcicleView(old).picture["facts"]
+    assert "lower bound" in GapFunctionsView(old).children[1].value
+    assert "lower bound" not in IcicleView(before).picture["facts"]
+    assert len(GapFunctionsView(before).children) == 2  # the table and the status line
+
+
 def test_gaps_follow_the_window(before: Session) -> None:
     link = LinkState()
     view = GapsView(before, link)
@@ -99,40 +111,40 @@ def test_views_say_what_is_missing(cpu_job: Session) -> None:
     assert "ProfilerActivity.CUDA" in icicle.picture["empty"]
     icicle.gaps_only = False
     assert "empty" not in icicle.picture
-    assert any("sharded_iterrows" in name for name in icicle.picture["nodes"]["names"])
+    assert any("sharded_iterrows" in name for name in icicle.picture["names"])
 
 
 def test_the_icicle_follows_and_selects(before: Session) -> None:
     link = LinkState()
     view = IcicleView(before, link)
-    nodes = view.picture["nodes"]
+    nodes = view.picture
     node = next(n for n, code in enumerate(nodes["name"]) if "decode_row" in nodes["names"][code])
     assert nodes["own"][node]
-    view._received(view, {"kind": "choose", "path": nodes["path"][node]}, [])
+    view._received(view, {"kind": "choose", "node": nodes["path"][node]}, [])
     assert link.selection == Selection("python_calls", name="recommender/table.py(84): decode_row")
     assert view.selected["name"] == "recommender/table.py(84): decode_row"
     link.window = TimeWindow(0, SECOND)  # before the first step there are no gaps
     assert "no moment" in view.picture["empty"]
-    view._received(view, {"kind": "choose", "path": 10**9}, [])
+    view._received(view, {"kind": "choose", "node": 10**9}, [])
     assert link.selection is None
 
 
 def test_looking_into_a_box_brings_what_was_too_small(before: Session) -> None:
     """Of the whole, 0.2 % is the least; of a box that has 2 %, a fiftieth of that."""
     view = IcicleView(before, gaps_only=False)
-    nodes = view.picture["nodes"]
+    nodes = view.picture
     total = sum(
         ns for ns, parent in zip(nodes["total"], nodes["parent"], strict=True) if parent < 0
     )
     small = [
-        row for row, ns in enumerate(nodes["small"]) if ns and nodes["total"][row] < total / 20
+        row for row, ns in enumerate(nodes["pruned"]) if ns and nodes["total"][row] < total / 20
     ]
-    top = max(small, key=lambda row: nodes["small"][row])
-    view._received(view, {"kind": "look", "path": nodes["path"][top]}, [])
+    top = max(small, key=lambda row: nodes["pruned"][row])
+    view._received(view, {"kind": "look", "node": nodes["path"][top]}, [])
     finer = view.finer["nodes"]
     assert view.finer["under"] == finer["path"][0] == nodes["path"][top]
     assert finer["total"][0] == nodes["total"][top]
-    assert finer["small"][0] < nodes["small"][top]
+    assert finer["pruned"][0] < nodes["pruned"][top]
     assert set(finer["path"]) - set(nodes["path"])
     known = dict(zip(nodes["path"], nodes["total"], strict=True))
     again = [
@@ -143,7 +155,7 @@ def test_looking_into_a_box_brings_what_was_too_small(before: Session) -> None:
     assert again
     assert all(again)
     answer = view.finer["answer"]
-    view._received(view, {"kind": "look", "path": 10**9}, [])  # never sent: not answered
+    view._received(view, {"kind": "look", "node": 10**9}, [])  # never sent: not answered
     assert view.finer["answer"] == answer
 
 

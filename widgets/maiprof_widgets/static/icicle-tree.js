@@ -2,19 +2,29 @@
 
 const CHAIN = 0.98; // a callee with this much of its caller's time adds nothing to see
 
-/** Rows of a table of call paths as objects; `at` is where the first of them will be. */
+/**
+ * Rows of a table of call paths as objects; `at` is where the first of them will be. Paths have
+ * numbers that later pictures keep, or, in tables without, the same place by their names.
+ */
 function rowsOf(table, at) {
+  const named = [];
+  const placeOf = (row) => {
+    if (table.path) return table.path[row];
+    named.push(`${named[table.parent[row]] ?? ""}\n${table.names[table.name[row]]}`);
+    return named[row];
+  };
   return table.parent.map((parent, row) => ({
     id: at + row,
     parent: parent < 0 ? -1 : at + parent,
-    path: table.path[row],
+    path: table.path ? table.path[row] : row,
+    place: placeOf(row),
     name: table.names[table.name[row]],
     kind: table.kind[row],
     own: table.own[row],
     total: table.total[row],
     self: table.self[row],
-    small: table.small[row],
-    smalls: table.smalls[row],
+    pruned: table.pruned[row],
+    small: table.small?.[row], // how many were pruned
     threads: table.threads[row],
     calls: table.calls[row],
     callees: [],
@@ -32,7 +42,7 @@ function refined(nodes, { under, nodes: table }) {
   for (const node of kept) node.parent = place.get(node.parent) ?? -1;
   kept.forEach((node, row) => { node.id = row; });
   const [top, ...finer] = rowsOf(table, kept.length - 1);
-  Object.assign(coarse, { small: top.small, smalls: top.smalls });
+  Object.assign(coarse, { pruned: top.pruned, small: top.small });
   for (const node of finer) if (node.parent === top.id) node.parent = coarse.id;
   return [...kept, ...finer];
 }
@@ -44,11 +54,12 @@ function refined(nodes, { under, nodes: table }) {
 export function treeOf(table, layers) {
   const nodes = layers.reduce(refined, rowsOf(table, 0));
   for (const node of [...nodes]) {
-    if (node.small) {
-      const name = `${node.smalls.toLocaleString("en-US")} small callee${node.smalls === 1 ? "" : "s"}`;
+    if (node.pruned) {
+      const count = node.small ? `${node.small.toLocaleString("en-US")} ` : "";
       nodes.push({
-        ...node, id: nodes.length, parent: node.id, path: null, name, kind: "small", own: false,
-        total: node.small, self: node.small, small: 0, callees: [],
+        ...node, id: nodes.length, parent: node.id, path: null, place: null, kind: "small", own: false,
+        name: `${count}small callee${node.small === 1 ? "" : "s"}`,
+        total: node.pruned, self: node.pruned, pruned: 0, callees: [],
       });
     }
   }

@@ -12,8 +12,8 @@ const KINDS = [
   ["operator", "operators", 0],
   ["range", "named ranges", 2],
   ["launch", "runtime calls", 3],
-  ["native", "native code, or no stack", 7],
   ["forward", "the backward pass of a line of yours", 5],
+  ["native", "native code, or no stack", 7],
   ["small", "small ones, together", null],
 ];
 
@@ -95,22 +95,23 @@ function render({ model, el }) {
   /** Builds the tree again, and stays at what was looked into. */
   function grow() {
     const picture = model.get("picture");
-    const places = focus >= 0 && nodes[focus] ? pathTo(nodes, focus).map((node) => node.path) : [];
-    const at = cursor === null ? null : nodes[cursor]?.path;
-    nodes = picture.empty ? [] : treeOf(picture.nodes, layers);
+    const places = focus >= 0 && nodes[focus] ? pathTo(nodes, focus).map((node) => node.place) : [];
+    const at = cursor === null ? null : nodes[cursor]?.place ?? null;
+    nodes = picture.empty ? [] : treeOf(picture, layers);
     whole = nodes.reduce((sum, node) => sum + (node.parent < 0 ? node.total : 0), 0) || 1;
-    const rows = new Map(nodes.map((node) => [node.path, node.id]));
-    focus = places.reduceRight((found, path) => (found >= 0 ? found : rows.get(path) ?? -1), -1);
-    cursor = at === null || at === undefined ? null : rows.get(at) ?? null;
+    const rows = new Map(nodes.map((node) => [node.place, node.id]));
+    focus = places.reduceRight((found, place) => (found >= 0 ? found : rows.get(place) ?? -1), -1);
+    cursor = at === null ? null : rows.get(at) ?? null;
     tip.hidden = true;
     found = matching(nodes, search.value);
+    say(cursor);
     lay();
   }
 
   /** Asks Python for finer nodes of what is looked into. */
   function look() {
     const { path } = nodes[focus];
-    if (!layers.some((layer) => layer.under === path)) model.send({ kind: "look", path });
+    if (!layers.some((layer) => layer.under === path)) model.send({ kind: "look", node: path });
   }
 
   function refine() {
@@ -224,13 +225,13 @@ function render({ model, el }) {
   }
 
   function describe(node) {
-    const times = `${amount(node.total)} with callees (${shareText(node)}), `
-      + `${amount(node.self)} own`;
-    const small = node.small ? `, ${amount(node.small)} in small callees` : "";
     if (node.kind === "small") {
       return { times: `${amount(node.total)} together (${shareText(node)})`,
         counts: "too small to draw here; a click looks into their caller" };
     }
+    const times = `${amount(node.total)} with callees (${shareText(node)}), `
+      + `${amount(node.self)} own`;
+    const small = node.pruned ? `, ${amount(node.pruned)} in small callees` : "";
     if (inBytes()) return { times: times + small, counts: plural(node.calls, "block") };
     const calls = node.kind === "threads" ? "" : `, ${plural(node.calls, "call")}`;
     return { times: times + small, counts: plural(node.threads, "thread") + calls };
@@ -316,7 +317,7 @@ function render({ model, el }) {
     const into = node.kind === "small" ? nodes[node.parent] : node;
     lookInto(into.id === focus && node === into ? node.parent : into.id);
     say(into.id);
-    model.send({ kind: "choose", path: into.path });
+    model.send({ kind: "choose", node: into.path });
   }
 
   function keyed(event) {

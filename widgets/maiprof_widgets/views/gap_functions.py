@@ -5,25 +5,31 @@ from __future__ import annotations
 import ipywidgets
 import pandas as pd
 
-from maiprof_nb.analysis.python_in_gaps import functions_in_gaps
+from maiprof_nb.analysis.python_in_gaps import frames_from_stacks, functions_in_gaps
 from maiprof_nb.session import Session
 from maiprof_widgets import escaping
 from maiprof_widgets.views.status import StatusLine
 from maiprof_widgets.views.table import paged_table
 
 MAX_ROWS = 2000
+FROM_STACKS = (
+    "This trace keeps stacks with its operators, not Python calls: a function has the time of "
+    "the operators it led to, so that its time is a lower bound and its calls are operators."
+)
 
 
 class GapFunctionsView(ipywidgets.VBox):
-    """A table of `maiprof_nb.analysis.functions_in_gaps`."""
+    """A table of `maiprof_nb.analysis.functions_in_gaps`, with what its frames come from."""
 
     def __init__(self, session: Session) -> None:
         status = StatusLine()
-        found = pd.DataFrame()
+        shown: list[ipywidgets.Widget] = []
         with status.guard():
             found = functions_in_gaps(session)
-        table = [paged_table(_shown(found), text_columns=2)] if len(found) else []
-        super().__init__([*table, status])
+            shown = [paged_table(_shown(found), text_columns=2)] if len(found) else []
+            if frames_from_stacks(session):
+                shown.append(ipywidgets.HTML(f'<div class="maiprof-sub">{FROM_STACKS}</div>'))
+        super().__init__([*shown, status])
 
 
 def _shown(found: pd.DataFrame) -> pd.DataFrame:

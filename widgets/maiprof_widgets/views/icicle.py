@@ -11,12 +11,14 @@ import traitlets
 
 from maiprof_nb import units
 from maiprof_nb.analysis.icicle import Icicle, icicle
+from maiprof_nb.analysis.python_in_gaps import frames_from_stacks
 from maiprof_nb.errors import MaiprofError, NotAnswerableError
 from maiprof_nb.session import Session
 from maiprof_widgets import escaping
 from maiprof_widgets.link import LinkState, Selection
 from maiprof_widgets.views._static import module, styles
 from maiprof_widgets.views.delayed import Delayed
+from maiprof_widgets.views.gap_functions import FROM_STACKS
 from maiprof_widgets.views.status import sentence_of
 
 _LOG = logging.getLogger(__name__)
@@ -107,14 +109,17 @@ class IcicleView(anywidget.AnyWidget):
             return
         self.picture = {
             "title": self._title(),
-            "facts": _facts(found),
-            "nodes": self._arrays(found.nodes),
+            "facts": _facts(found) + self._bounds(),
+            **self._arrays(found.nodes),
         }
 
     def _title(self) -> str:
         if self.gaps_only:
             return "What the host did while every GPU was idle"
         return "What the host did in the time shown"
+
+    def _bounds(self) -> str:
+        return f" {FROM_STACKS}" if frames_from_stacks(self.session) else ""
 
     def _nothing(self, found: Icicle | None) -> str:
         if found is not None and self.gaps_only and not found.within_ns:
@@ -130,7 +135,8 @@ class IcicleView(anywidget.AnyWidget):
         )
 
     def _received(self, _widget: Any, content: Any, _buffers: Any) -> None:
-        if not isinstance(content, dict) or not isinstance(path := content.get("path"), int):
+        """A click; what the browser calls a node is the number of its call path."""
+        if not isinstance(content, dict) or not isinstance(path := content.get("node"), int):
             return
         if content.get("kind") == "choose":
             kind, name = self._sent.get(path, ("", ""))
@@ -172,8 +178,8 @@ class IcicleView(anywidget.AnyWidget):
             "own": nodes["own"].tolist(),
             "total": nodes["total_ns"].tolist(),
             "self": nodes["self_ns"].tolist(),
-            "small": nodes["pruned_ns"].tolist(),
-            "smalls": nodes["pruned"].tolist(),
+            "pruned": nodes["pruned_ns"].tolist(),
+            "small": nodes["pruned"].tolist(),
             "threads": nodes["threads"].tolist(),
             "calls": nodes["calls"].tolist(),
         }
