@@ -77,9 +77,17 @@ def memory_flame(
     return _table(nodes, min_share, max_nodes)
 
 
+def frame_name(text: str) -> str:
+    """A frame of a snapshot's stack as traces name it, e.g. ``train.py(9): main``."""
+    found = _PYTHON.match(text)
+    if found:
+        return f"{found['file']}({found['line']}): {found['name']}"
+    return text.removesuffix(" (??:0)")
+
+
 def _path(frames: list[str], label: str) -> list[tuple[str, str]]:
     """Names and kinds from the outermost frame; Python frames as traces name them."""
-    told = [(_traced(text), _kind(text)) for text in reversed(frames)]
+    told = [(frame_name(text), _kind(text)) for text in reversed(frames)]
     python = [one for one in told if one[1] != "native"]
     if python or not told:
         return python or [(UNKNOWN, "native")]
@@ -91,13 +99,6 @@ def _kind(text: str) -> str:
     if _PYTHON.match(text) or _TRACED.search(text):
         return "python"
     return "operator" if _OPERATOR.match(text) else "native"
-
-
-def _traced(text: str) -> str:
-    found = _PYTHON.match(text)
-    if found:
-        return f"{found['file']}({found['line']}): {found['name']}"
-    return text.removesuffix(" (??:0)")
 
 
 def _add(nodes: list[_Node], path: list[tuple[str, str]], held: tuple[int, int, int]) -> None:

@@ -129,6 +129,8 @@ def table(peak: MemoryPeak, group: str, most_rows: int) -> tuple[pd.DataFrame, p
         "Share (%)": (100 * rows["size_bytes"] / total).round(1),
         "Blocks": rows["blocks"],
     }
+    if group == "category":
+        columns["How sure (0 to 1)"] = [_confidence(peak, key) for key in rows[group]]
     if peak.log.device.axis != "state":
         columns |= {
             f"Freed afterwards ({unit})": (rows["freed_bytes"] / scale).round(3),
@@ -150,6 +152,12 @@ def names(peak: MemoryPeak, group: str, keys: pd.Series) -> list[str]:
     else:
         found = [words.short(str(one)) for one in keys]
     return [escaping.visible(one) for one in found]
+
+
+def _confidence(peak: MemoryPeak, category: Any) -> float:
+    """Mean over the bytes of how surely their category was told."""
+    mine = about(peak, "category", category)
+    return round(float(np.average(mine["confidence"], weights=mine["size_bytes"])), 2)
 
 
 def _when(peak: MemoryPeak, after_ns: Any) -> str:

@@ -10,7 +10,7 @@ import pandas as pd
 import traitlets
 
 from maiprof_nb import units
-from maiprof_nb.analysis.memory_flame import memory_flame
+from maiprof_nb.analysis.memory_flame import frame_name, memory_flame
 from maiprof_nb.analysis.memory_peak import MemoryPeak
 from maiprof_widgets import escaping
 from maiprof_widgets.link import LinkState, Selection
@@ -28,7 +28,7 @@ class MemoryFlameView(anywidget.AnyWidget):
     ----------
     link : LinkState
         Shared with the other views; a click sets ``link.selection`` to the stack with most
-        bytes in the box.
+        bytes in the box, and the boxes of a chosen stack's line are outlined.
 
     Attributes
     ----------
@@ -48,14 +48,15 @@ class MemoryFlameView(anywidget.AnyWidget):
     def __init__(self, link: LinkState, **traits: Any) -> None:
         self.link = link
         self.nodes = pd.DataFrame()
-        self._recording = 0
+        self._peak: MemoryPeak | None = None
         super().__init__(picture={"title": "", "unit": "bytes", "empty": " "}, **traits)
         self.on_msg(self._received)
+        link.observe(lambda _change: self._show_selection(), "selection")
 
     def show(self, peak: MemoryPeak, title: str) -> None:
         """Show what was live at a moment."""
-        self.nodes = memory_flame(peak)
-        self._recording = peak.log.device.recording
+        self.nodes, self._peak = memory_flame(peak), peak
+        self._show_selection()
         total = int(self.nodes["size_bytes"].iloc[0])
         if not total:
             self.clear(title, "Nothing was allocated then.")
@@ -69,14 +70,27 @@ class MemoryFlameView(anywidget.AnyWidget):
         self.nodes = pd.DataFrame()
         self.picture = {"title": title, "unit": "bytes", "empty": sentence}
 
+    def _show_selection(self) -> None:
+        chosen, peak = self.link.selection, self._peak
+        self.selected = {}
+        if peak is None or chosen is None or chosen.table != "stacks":
+            return
+        if chosen.recording in (None, peak.log.device.recording):
+            stacks = peak.log.stacks
+            label = stacks.loc[stacks["stack"].eq(chosen.row).to_numpy(), "label"]
+            if len(label):
+                name = escaping.visible(frame_name(str(label.iloc[0])))[:_MAX_NAME]
+                self.selected = {"table": "stacks", "name": name}
+
     def _received(self, _widget: Any, content: Any, _buffers: Any) -> None:
         if not isinstance(content, dict) or content.get("kind") != "choose":
             return
-        node = content.get("node")
-        stack = -1
-        if node is not None and 0 <= int(node) < len(self.nodes):
+        node, chosen = content.get("node"), None
+        if self._peak is not None and node is not None and 0 <= int(node) < len(self.nodes):
             stack = int(self.nodes["stack"].iloc[int(node)])
-        chosen = Selection("stacks", row=stack, recording=self._recording) if stack >= 0 else None
+            if stack >= 0:
+                recording = self._peak.log.device.recording
+                chosen = Selection("stacks", row=stack, recording=recording)
         self.link.selection = chosen
 
 
