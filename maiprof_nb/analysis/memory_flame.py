@@ -75,17 +75,14 @@ def memory_flame(
     dispatcher and the interpreter. Backward passes run by the autograd engine have only native
     frames, and keep those from the one that says most outwards.
     """
-    live = peak.live
-    by_stack = live.groupby(live["stack"].fillna(-1).astype("int64"))["size_bytes"]
-    sums = by_stack.agg(["sum", "size"]).sort_values("sum", ascending=False)
-    stacks = peak.log.stacks.set_index("stack").astype(object)
-    texts, labels = stacks["frames"], stacks["label"]
+    stacks = peak.log.stacks.astype(object)
+    held = _held(peak)
     nodes = [_Node("everything live", "all", -1)]
-    for stack, total, blocks in sums.itertuples():
-        known = stack >= 0 and stack in texts.index
-        frames = str(texts[stack]).splitlines() if known else []
-        path = _path(frames, str(labels[stack]) if known else "")
-        _add(nodes, path, (int(stack), int(total), int(blocks)))
+    # all stacks of the log, so that a call path has one number at every moment
+    _add(nodes, [(UNKNOWN, "native")], (-1, *held.get(-1, (0, 0))))
+    for stack, frames, label in stacks[["stack", "frames", "label"]].itertuples(index=False):
+        path = _path(str(frames).splitlines(), str(label))
+        _add(nodes, path, (int(stack), *held.get(int(stack), (0, 0))))
     if peak.unnamed_bytes:
         _add(nodes, [("allocated before the recording", "native")], (-1, peak.unnamed_bytes, 0))
     if not 0 <= under < len(nodes):
@@ -93,9 +90,25 @@ def memory_flame(
     return _table(nodes, min_share, max_nodes, under)
 
 
+def _held(peak: MemoryPeak) -> dict[int, tuple[int, int]]:
+    """Bytes and blocks live of each stack; -1 of none that is known."""
+    stack = peak.live["stack"].astype("Int64")
+    stack = stack.where(stack.isin(peak.log.stacks["stack"])).fillna(-1).astype("int64")
+    sums = peak.live.groupby(stack)["size_bytes"].agg(["sum", "size"])
+    return {int(row): (int(total), int(blocks)) for row, total, blocks in sums.itertuples()}
+
+
+def frame_name(text: str) -> str:
+    """A frame of a snapshot's stack as traces name it, e.g. ``train.py(9): main``."""
+    found = _PYTHON.match(text)
+    if found:
+        return f"{found['file']}({found['line']}): {found['name']}"
+    return text.removesuffix(" (??:0)")
+
+
 def _path(frames: list[str], label: str) -> list[tuple[str, str]]:
     """Names and kinds from the outermost frame; Python frames as traces name them."""
-    told = [(_traced(text), _kind(text)) for text in reversed(frames)]
+    told = [(frame_name(text), _kind(text)) for text in reversed(frames)]
     python = [one for one in told if one[1] != "native"]
     if python or not told:
         return python or [(UNKNOWN, "native")]
@@ -107,13 +120,6 @@ def _kind(text: str) -> str:
     if _PYTHON.match(text) or _TRACED.search(text):
         return "python"
     return "operator" if _OPERATOR.match(text) else "native"
-
-
-def _traced(text: str) -> str:
-    found = _PYTHON.match(text)
-    if found:
-        return f"{found['file']}({found['line']}): {found['name']}"
-    return text.removesuffix(" (??:0)")
 
 
 def _add(nodes: list[_Node], path: list[tuple[str, str]], held: tuple[int, int, int]) -> None:
@@ -128,7 +134,7 @@ def _add(nodes: list[_Node], path: list[tuple[str, str]], held: tuple[int, int, 
             at = callees[key]
         node = nodes[at]
         node.blocks += blocks
-        node.largest = max(node.largest, (size_bytes, stack))
+        node.largest = max(node.largest, (size_bytes, stack if size_bytes else -1))
     nodes[at].own_bytes += size_bytes
 
 

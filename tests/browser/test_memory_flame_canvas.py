@@ -46,3 +46,18 @@ def test_boxes_are_bytes_and_a_click_chooses_the_stack(page: Page, address: str)
     assert (chosen.table, stacks[chosen.row]) == ("stacks", "forward (recommender/model.py:47)")
     page.get_by_label("Search frames").fill("model.py")
     expect(page.locator(".mp-said")).to_contain_text("of all shown")
+
+
+def test_a_reply_after_all_patience_still_counts(page: Page, address: str) -> None:
+    """A kernel that runs the cells of a whole notebook answers late, and nobody asks again."""
+    view = MemoryFlameView(LinkState())
+    view.show(memory_peak(loaded("leak")), "Bytes by call path")
+    Shown(view, page, address)
+    heard = page.evaluate(
+        "async () => { const {newestWins} = await import('/canvas-kit.js');"
+        " const sent = []; const asks = newestWins(r => sent.push(r.id), 20);"
+        " asks.ask({}); await new Promise(r => setTimeout(r, 80));"
+        " const late = [asks.busy, asks.answered(1)];"
+        " asks.ask({}); asks.ask({}); return [...late, asks.answered(1), asks.answered(2), sent]; }"
+    )
+    assert heard == [False, True, False, True, [1, 2, 3]]

@@ -110,19 +110,15 @@ def test_the_button_points_every_view_at_the_peak(view: MemoryPeakView) -> None:
 
 
 def test_a_box_of_the_flame_selects_its_largest_stack(view: MemoryPeakView) -> None:
-    nodes = view.flame.nodes.set_index("name")
-    path = int(nodes.loc[_traced(OTHER), "path"])
-    view.flame._received(view.flame, {"kind": "choose", "path": path}, [])
+    name = "/job/optim.py(5): step"
+    path = int(view.flame.nodes.set_index("name").loc[name, "path"])
+    view.flame._received(view.flame, {"kind": "choose", "node": path}, [])
     assert view.link.selection is not None
     assert view.link.selection.table == "stacks"
-    view.flame._received(view.flame, {"kind": "choose", "path": 10**6}, [])
+    assert view.flame.selected == {"table": "stacks", "name": name}
+    view.flame._received(view.flame, {"kind": "choose", "node": 10**6}, [])
     assert view.link.selection is None
-
-
-def _traced(frame: str) -> str:
-    name, place = frame.rstrip(")").split(" (")
-    file, line = place.rsplit(":", 1)
-    return f"{file}({line}): {name}"
+    assert view.flame.selected == {}
 
 
 def test_the_drain_ends_at_what_is_never_freed(view: MemoryPeakView) -> None:

@@ -327,10 +327,10 @@ export function newestWins(send, patienceMs = 10000) {
       if (running === null) start(request);
       else waiting = { ...request, gesture: request.gesture || Boolean(waiting?.gesture) };
     },
-    /** True if this reply is the one awaited. */
+    /** True if this reply is to the newest request, also when it comes after all patience. */
     answered(id) {
-      if (id !== running) return false;
-      next();
+      if (id !== last) return false;
+      if (running !== null) next();
       return true;
     },
     stop: () => clearTimeout(timer),

@@ -9,7 +9,7 @@ from maiprof_nb.analysis.memory_diff import Moment
 from maiprof_nb.timebase import NS_PER_US
 from maiprof_widgets import escaping
 from maiprof_widgets.views import _memory_words as words
-from maiprof_widgets.views._peak_words import unit_of
+from maiprof_widgets.views._peak_words import stack_names, unit_of
 
 TITLES = {"stack": "Stack", "line": "Line of your code", "category": "What it is for"}
 _KEY = {"stack": "label", "line": "label", "category": "category"}
@@ -88,7 +88,7 @@ def _names(found: pd.DataFrame, by: str, before: Moment, after: Moment) -> list[
         ):
             rows = found.index[mine & found[column].notna()]
             stacks = [int(one) for one in found.loc[rows, column]]
-            told[rows] = words.names(moment.log, stacks)
+            told[rows] = stack_names(moment.log, stacks)
     return [escaping.visible(one) for one in told]
 
 

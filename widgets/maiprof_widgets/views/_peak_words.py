@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from maiprof_nb import units
+from maiprof_nb.analysis.active_memory import MemoryLog
 from maiprof_nb.analysis.device_size import device_size
 from maiprof_nb.analysis.kv_cache import cache_growth
 from maiprof_nb.analysis.memory_drain import floor_of
@@ -36,6 +37,8 @@ _TITLES = {
     "fate": "What became of it",
 }
 _FATES = {FREED: "freed afterwards"}
+_NO_STACK = "no stack recorded"
+_TOLD_APART = 60  # names; it takes every stack against every other
 _UNITS = ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"))
 
 
@@ -73,7 +76,7 @@ def _levels(session: Session, peak: MemoryPeak) -> list[str]:
     if total:
         share = units.percent(peak.peak_bytes / total)
         said.append(f"That is {share} of the device's {units.size(total)}.")
-    if peak.reserved_bytes:
+    if peak.reserved_bytes and peak.reserved_bytes >= peak.peak_bytes:  # a torn log may say less
         said.append(f"The allocator held {units.size(peak.reserved_bytes)} then.")
     floor = floor_of(session, peak)
     if peak.log.device.axis != "state" and floor.size_bytes < peak.peak_bytes:
@@ -130,6 +133,8 @@ def table(peak: MemoryPeak, group: str, most_rows: int) -> tuple[pd.DataFrame, p
         "Share (%)": (100 * rows["size_bytes"] / total).round(1),
         "Blocks": rows["blocks"],
     }
+    if group == "category":
+        columns["How sure (0 to 1)"] = [_confidence(peak, key) for key in rows[group]]
     if peak.log.device.axis != "state":
         columns |= {
             f"Freed afterwards ({unit})": (rows["freed_bytes"] / scale).round(3),
@@ -143,7 +148,7 @@ def names(peak: MemoryPeak, group: str, keys: pd.Series) -> list[str]:
     """What stands in the first column."""
     if group == "stack":
         stacks = [-1 if pd.isna(one) else int(one) for one in keys]
-        found = words.names(peak.log, stacks)
+        found = stack_names(peak.log, stacks)
     elif group == "fate":
         found = [_FATES.get(str(one), "never freed in the log") for one in keys]
     elif group in ("phase", "step"):
@@ -151,6 +156,19 @@ def names(peak: MemoryPeak, group: str, keys: pd.Series) -> list[str]:
     else:
         found = [words.short(str(one)) for one in keys]
     return [escaping.visible(one) for one in found]
+
+
+def stack_names(log: MemoryLog, stacks: list[int]) -> list[str]:
+    """Short names of stacks, the first of them told apart by their callers and callees."""
+    label = log.stacks.set_index("stack")["label"].astype(object).to_dict()
+    rest = [words.short(str(label.get(one, _NO_STACK))) for one in stacks[_TOLD_APART:]]
+    return [*words.names(log, stacks[:_TOLD_APART]), *rest]
+
+
+def _confidence(peak: MemoryPeak, category: Any) -> float:
+    """Mean over the bytes of how surely their category was told."""
+    mine = about(peak, "category", category)
+    return round(float(np.average(mine["confidence"], weights=mine["size_bytes"])), 2)
 
 
 def _when(peak: MemoryPeak, after_ns: Any) -> str:

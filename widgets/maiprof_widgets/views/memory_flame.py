@@ -10,7 +10,7 @@ import pandas as pd
 import traitlets
 
 from maiprof_nb import units
-from maiprof_nb.analysis.memory_flame import memory_flame
+from maiprof_nb.analysis.memory_flame import frame_name, memory_flame
 from maiprof_nb.analysis.memory_peak import MemoryPeak
 from maiprof_widgets import escaping
 from maiprof_widgets.link import LinkState, Selection
@@ -29,7 +29,7 @@ class MemoryFlameView(anywidget.AnyWidget):
     ----------
     link : LinkState
         Shared with the other views; a click sets ``link.selection`` to the stack with most
-        bytes in the box.
+        bytes in the box, and the boxes of a chosen stack's line are outlined.
 
     Attributes
     ----------
@@ -54,33 +54,41 @@ class MemoryFlameView(anywidget.AnyWidget):
         self._stacks: dict[int, int] = {}  # the stack behind each call path that was sent
         super().__init__(picture={"title": "", "unit": "bytes", "empty": " "}, **traits)
         self.on_msg(self._received)
+        link.observe(lambda _change: self._show_selection(), "selection")
 
     def show(self, peak: MemoryPeak, title: str) -> None:
         """Show what was live at a moment."""
-        self._peak, self._stacks = peak, {}
-        self.nodes = memory_flame(peak)
-        total = int(self.nodes["size_bytes"].iloc[0]) if len(self.nodes) else 0
+        self.nodes, self._peak, self._stacks = memory_flame(peak), peak, {}
+        self._show_selection()
+        total = int(self.nodes["size_bytes"].iloc[0])
         if not total:
             self.clear(title, "Nothing was allocated then.")
             return
         blocks = units.count(int(self.nodes["blocks"].iloc[0]))
         facts = f"{units.size(total)} in {blocks} blocks, merged by the stack that allocated them."
-        self.picture = {
-            "title": title,
-            "facts": facts,
-            "unit": "bytes",
-            "nodes": self._sent(self.nodes),
-        }
+        self.picture = {"title": title, "facts": facts, "unit": "bytes", **self._sent(self.nodes)}
 
     def clear(self, title: str, sentence: str) -> None:
         """Say why there is nothing to show."""
         self.nodes, self._peak, self._stacks = pd.DataFrame(), None, {}
         self.picture = {"title": title, "unit": "bytes", "empty": sentence}
 
+    def _show_selection(self) -> None:
+        chosen, peak = self.link.selection, self._peak
+        self.selected = {}
+        if peak is None or chosen is None or chosen.table != "stacks":
+            return
+        if chosen.recording in (None, peak.log.device.recording):
+            stacks = peak.log.stacks
+            label = stacks.loc[stacks["stack"].eq(chosen.row).to_numpy(), "label"]
+            if len(label):
+                name = escaping.visible(frame_name(str(label.iloc[0])))[:_MAX_NAME]
+                self.selected = {"table": "stacks", "name": name}
+
     def _received(self, _widget: Any, content: Any, _buffers: Any) -> None:
         if not isinstance(content, dict) or self._peak is None:
             return
-        path = content.get("path")
+        path = content.get("node")
         if content.get("kind") == "choose":
             stack = self._stacks.get(path, -1) if isinstance(path, int) else -1
             recording = self._peak.log.device.recording
@@ -108,8 +116,8 @@ def _arrays(nodes: pd.DataFrame) -> dict[str, Any]:
         "own": nodes["own"].tolist(),
         "total": nodes["size_bytes"].tolist(),
         "self": nodes["self_bytes"].tolist(),
-        "small": nodes["pruned_bytes"].tolist(),
-        "smalls": nodes["pruned"].tolist(),
+        "pruned": nodes["pruned_bytes"].tolist(),
+        "small": nodes["pruned"].tolist(),
         "threads": [0] * len(nodes),
         "calls": nodes["blocks"].tolist(),
     }

@@ -92,7 +92,7 @@ class MemoryPeakView(ipywidgets.VBox):
         )
         super().__init__([choices, self.headline, self._parts, self.status])
         self.add_class("maiprof-peak")
-        self._show()
+        self._show(redraw=False)  # complete as it is: what changes before it is shown is lost
         self._observe()
 
     def _observe(self) -> None:
@@ -124,7 +124,7 @@ class MemoryPeakView(ipywidgets.VBox):
     def _pointed(self) -> bool:
         return self.when.value == "moment" and self.link.moment_ns is not None
 
-    def _show(self) -> None:
+    def _show(self, *, redraw: bool = True) -> None:
         peak = self.peak
         self.headline.layout.display = self._parts.layout.display = None if peak else "none"
         if peak is None:
@@ -136,7 +136,8 @@ class MemoryPeakView(ipywidgets.VBox):
             self._offer_groups(peak)
             self.headline.value = words.headline(self.session, peak, pointed=self._pointed)
             self.flame.show(peak, f"Bytes by call path, {self._moment(peak)}")
-            self._redraw()
+            if redraw:
+                self._redraw()
         self._show_table()
         if self.when.value == "moment" and not self._pointed and not self.status.value:
             self.status.show(_POINT, missing=True)
