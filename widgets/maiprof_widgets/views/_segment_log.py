@@ -7,12 +7,12 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from maiprof_nb.analysis.active_memory import MemoryDevice, MemoryLog, memory_log
 from maiprof_nb.analysis.allocator_state import (
     AllocatorHistory,
-    Ints,
     Pieces,
     allocation_rows,
     allocator_history,
@@ -30,6 +30,8 @@ from maiprof_nb.analysis.segment_picture import (
 from maiprof_nb.session import Session
 from maiprof_widgets.views import _allocator_words as words
 from maiprof_widgets.views import _memory_words as memory_words
+
+Ints = npt.NDArray[np.int64]
 
 _CURVE_POINTS = 400
 _TONES, _ROUNDS = 8, 3  # hues of the palette, and how often it is used before it repeats
