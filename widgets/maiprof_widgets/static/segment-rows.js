@@ -91,7 +91,7 @@ export const toneOf = (theme, tone) => theme.tones[tone] ?? theme.grey[0];
 /** Paints rows; `dimmed(cell)` says whether a cell stands back because others are chosen. */
 export function paintRows(context, laid, picture, theme, dimmed) {
   const rgb = (colour) => `rgb(${colour.join(",")})`;
-  const colour = (tone, faint) => rgb(faint ? mix(toneOf(theme, tone), theme.background, 0.75)
+  const colour = (tone, faint) => rgb(faint ? mix(toneOf(theme, tone), theme.background, 0.6)
     : toneOf(theme, tone));
   const hatch = hatching(context, theme);
   context.font = `11.5px ${theme.font}`;

@@ -68,6 +68,7 @@ export function holdersOf({ rows, more }, choose) {
     const line = element("tr");
     const name = element("button", "mp-link", row.label);
     name.type = "button";
+    name.title = row.label;
     name.disabled = row.stack < 0;
     name.addEventListener("click", () => choose(row.stack));
     const first = element("td");
