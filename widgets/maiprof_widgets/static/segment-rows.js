@@ -85,6 +85,14 @@ export function stretchOf(laid, picture, address, size) {
   return found;
 }
 
+/** The page's theme with the tones of stacks that Python states for light and dark ground. */
+export function withTones(theme, palette) {
+  if (!palette) return theme;
+  const hues = palette[theme.dark ? "dark" : "light"].map(rgbOf);
+  const tones = palette.fades.flatMap((fade) => hues.map((hue) => mix(hue, theme.background, fade)));
+  return { ...theme, tones };
+}
+
 /** A stack's colour; grey where none was recorded. */
 export const toneOf = (theme, tone) => theme.tones[tone] ?? theme.grey[0];
 

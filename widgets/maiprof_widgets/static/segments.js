@@ -3,7 +3,7 @@
 import {
   arraysOf, bytesText, element, newestWins, sizedCanvas, themeOf, watchTheme,
 } from "./canvas-kit.js";
-import { HOLE, MERGED, layRows, paintRows, stretchOf, toneOf } from "./segment-rows.js";
+import { HOLE, MERGED, layRows, paintRows, stretchOf, toneOf, withTones } from "./segment-rows.js";
 import { stripKey, stripOf } from "./segment-strip.js";
 import { figuresOf, holdersOf, legendOf, tipLines } from "./segment-words.js";
 
@@ -67,7 +67,8 @@ function render({ model, el }) {
 
   const viewId = Math.random().toString(36).slice(2);
   const tips = new Map(); // what Python said of blocks
-  let theme = themeOf(root);
+  const themed = () => withTones(themeOf(root), model.get("about").palette);
+  let theme = themed();
   let wanted = model.get("place").state ?? 0;
   let focus = null;
   let picture = null;
@@ -80,7 +81,7 @@ function render({ model, el }) {
   let frame = 0;
   const about = () => model.get("about");
   const attached = () => {
-    theme = themeOf(root); // notebooks render before they attach, when styles are not known yet
+    theme = themed(); // notebooks render before they attach, when styles are not known yet
     key.replaceChildren(...stripKey(theme, about().curve));
     ask(false);
   };
@@ -354,6 +355,7 @@ function render({ model, el }) {
 
   function described() {
     stop();
+    theme = themed();
     tips.clear();
     focus = null;
     picture = null;
@@ -397,7 +399,7 @@ function render({ model, el }) {
   function retheme() {
     root.classList.toggle("mp-dark", model.get("theme") === "dark");
     root.classList.toggle("mp-light", model.get("theme") === "light");
-    theme = themeOf(root);
+    theme = themed();
     key.replaceChildren(...stripKey(theme, about().curve));
     if (picture) showLegend();
     strip.draw();
