@@ -9,7 +9,7 @@ import maiprof_nb
 from maiprof_nb.allocator import MIB
 from maiprof_nb.analysis.active_memory import memory_curve, memory_log
 from maiprof_nb.analysis.allocator_state import allocator_history, pieces_of, state_of
-from maiprof_nb.analysis.fragmentation import fragmentation, holes, room
+from maiprof_nb.analysis.fragmentation import fragmentation, fragmentation_of, holes, room
 from maiprof_nb.errors import UsageError
 from maiprof_nb.timebase import TimeWindow
 from tests.analysis.made_memory_logs import LoggedAllocator
@@ -110,3 +110,19 @@ def test_the_room_of_a_moment_by_hand(comb):
     known = room(pieces_of(history, history.last_state), device_bytes=37 * MIB)
     assert known.fits_after_release_bytes == 16 * MIB
     assert known.fits_defragmented_bytes == 30 * MIB
+
+
+@pytest.mark.parametrize(
+    "name", ["octree-nca/my_snapshot_5.pickle", "select-n/snapshot_bert.pickle.gz"]
+)
+def test_the_room_of_a_moment_is_what_the_curve_says(corpus, name):
+    """Two ways to the same figures: `fragmentation` asks for free blocks, `room` for all."""
+    history = allocator_history(maiprof_nb.load(corpus / "memory" / name))
+    for row in fragmentation_of(history, points=25).itertuples():
+        found = room(pieces_of(history, row.state))
+        for column in ("reserved", "allocated", "unused", "largest_free", "fits",
+                       "fits_after_release"):  # fmt: skip
+            assert getattr(found, f"{column}_bytes") == getattr(row, f"{column}_bytes"), column
+        assert found.fragmentation == pytest.approx(row.fragmentation, nan_ok=True)
+        assert found.returnable_bytes + found.stranded_bytes == row.unused_bytes
+        assert row.fits_after_release_bytes <= found.fits_defragmented_bytes

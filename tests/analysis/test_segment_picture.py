@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import maiprof_nb
-from maiprof_nb.allocator import MIB
+from maiprof_nb.allocator import MIB, AllocatorSettings
 from maiprof_nb.analysis.allocator_state import allocator_history, pieces_of, state_of
 from maiprof_nb.analysis.segment_picture import (
     HOLE,
@@ -145,3 +145,22 @@ def test_every_byte_of_real_segments_is_in_a_cell(corpus, name, order):
             else:
                 torn = found.unused_bytes * (found.unused_bytes < found.segment_bytes)
                 assert (np.diff(torn)[same] <= 0).all()
+
+
+def test_expandable_segments_grow_and_shrink_as_one_bar():
+    """The model maps and unmaps steps of 20 MiB; its own list of blocks is the truth."""
+    allocator = LoggedAllocator(AllocatorSettings(expandable=True))
+    live = [allocator.alloc(size * MIB, name="part") for size in (7, 30, 12, 50)]
+    for address in (live[3], live[1]):
+        allocator.free(address)
+    allocator.return_cached()
+    history = allocator_history(allocator.session())
+    alone = row_each(history)
+    for state, truth in allocator.states.items():
+        found = segment_picture(pieces_of(history, state), alone, columns=4000)
+        assert found.groups["expandable"].all()
+        assert found.size_bytes.tolist() == [size for _, size, _ in truth]
+        assert (found.kind == USED).tolist() == [used for _, _, used in truth]
+    last = segment_picture(pieces_of(history, history.last_state), alone)
+    # 7 kept, 30 free, 12 kept, 50 free: of the steps only the last two are wholly free
+    assert last.segment_bytes.tolist() == [60 * MIB]

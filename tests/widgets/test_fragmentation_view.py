@@ -75,6 +75,20 @@ def test_follows_the_window(made: LoggedAllocator) -> None:
     assert list(named(view, "allocated").y) == [8, 8, 5]
 
 
+def test_the_axis_of_bytes_and_its_unit_stay_at_every_zoom() -> None:
+    """First 2 MiB are reserved, then 3 GiB more: zoomed into the first, they are 0.00195 GiB."""
+    allocator = LoggedAllocator()
+    allocator.alloc(1000)  # events 1 and 2
+    allocator.alloc(3 << 30)  # events 3 and 4
+    link = LinkState()
+    view = FragmentationView(allocator.session(), link)
+    link.moment_ns = US
+    link.window = TimeWindow(0, 2 * US - 1)
+    assert list(named(view, "reserved").y) == [2 / 1024, 2 / 1024]
+    mark = named(view, "moment shown")
+    assert mark.y[1] == view.figure.layout.yaxis.range[1] > 3
+
+
 def test_a_log_without_times_counts_events_and_keeps_its_window(corpus: Any) -> None:
     session = maiprof_nb.load(corpus / "memory/select-n/snapshot_llama_streams.pickle.gz")
     link = LinkState()

@@ -29,12 +29,14 @@ def fragmentation_figure(
     dark : bool
         Dark or light ground.
     """
-    return panels_figure(
-        fragmentation_panels(found, None, dark=dark), window=window, scale=scale, dark=dark
-    )
+    most = int(found["reserved_bytes"].max())
+    panels = fragmentation_panels(found, None, most_bytes=most, dark=dark)
+    return panels_figure(panels, window=window, scale=scale, dark=dark)
 
 
-def fragmentation_panels(found: pd.DataFrame, moment: int | None, *, dark: bool) -> list[Panel]:
+def fragmentation_panels(
+    found: pd.DataFrame, moment: int | None, *, most_bytes: int, dark: bool
+) -> list[Panel]:
     """Bytes above, the share that is in pieces beneath; `moment` is marked in both.
 
     Parameters
@@ -43,14 +45,15 @@ def fragmentation_panels(found: pd.DataFrame, moment: int | None, *, dark: bool)
         What `maiprof_nb.analysis.fragmentation.fragmentation` gives.
     moment : int or None
         A time of the axis; None = nothing is marked.
+    most_bytes : int
+        What the axis of bytes has to reach at every zoom.
     dark : bool
         Dark or light ground.
     """
     colours = theme(dark=dark)
     ts_ns = found["ts_ns"].to_numpy(np.int64)
-    most = float(found["reserved_bytes"].max()) if len(found) else 0.0
-    unit, size = next(((u, s) for u, s in _UNITS if most >= s), ("B", 1))
-    top = most / size * 1.05 or 1.0
+    unit, size = next(((u, s) for u, s in _UNITS if most_bytes >= s), ("B", 1))
+    top = most_bytes / size * 1.05 or 1.0
 
     def curve(name: str, column: str, colour: int, style: str, per: float = 1.0) -> Curve:
         values = found[column].to_numpy(np.float64) / per

@@ -85,13 +85,21 @@ export function stretchOf(laid, picture, address, size) {
   return found;
 }
 
+/** The page's theme with the tones of stacks that Python states for light and dark ground. */
+export function withTones(theme, palette) {
+  if (!palette) return theme;
+  const hues = palette[theme.dark ? "dark" : "light"].map(rgbOf);
+  const tones = palette.fades.flatMap((fade) => hues.map((hue) => mix(hue, theme.background, fade)));
+  return { ...theme, tones };
+}
+
 /** A stack's colour; grey where none was recorded. */
 export const toneOf = (theme, tone) => theme.tones[tone] ?? theme.grey[0];
 
 /** Paints rows; `dimmed(cell)` says whether a cell stands back because others are chosen. */
 export function paintRows(context, laid, picture, theme, dimmed) {
   const rgb = (colour) => `rgb(${colour.join(",")})`;
-  const colour = (tone, faint) => rgb(faint ? mix(toneOf(theme, tone), theme.background, 0.75)
+  const colour = (tone, faint) => rgb(faint ? mix(toneOf(theme, tone), theme.background, 0.6)
     : toneOf(theme, tone));
   const hatch = hatching(context, theme);
   context.font = `11.5px ${theme.font}`;

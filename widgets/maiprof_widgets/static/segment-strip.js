@@ -44,7 +44,7 @@ export function stripOf(host, read, look) {
       context.setLineDash([]);
     };
     line(curve.reserved, theme.ink, [5, 3]);
-    line(curve.fits, `rgb(${theme.tones[5].join(",")})`, []);
+    line(curve.fits, `rgb(${theme.tones[1].join(",")})`, []);
     const at = Math.min(Math.max(x(state), 1), width - 1);
     context.strokeStyle = theme.accent;
     context.lineWidth = 2;
@@ -88,6 +88,6 @@ export function stripKey(theme, curve) {
     element("span", "mp-dim", "over the log's events:"),
     key({ className: "mp-dash" }, `reserved (at most ${most(curve.reserved)})`),
     key({ background: rgb(theme.tones[0], 0.45) }, `allocated (${most(curve.allocated)})`),
-    key({ background: rgb(theme.tones[5], 1) }, `largest request that fits (${most(curve.fits)})`),
+    key({ background: rgb(theme.tones[1], 1) }, `largest request that fits (${most(curve.fits)})`),
   ];
 }

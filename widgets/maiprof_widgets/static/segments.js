@@ -1,10 +1,11 @@
 // The allocator's state: segments cut into blocks at one moment, and a slider along the log.
 
 import {
-  arraysOf, bytesText, element, newestWins, rgbOf, sizedCanvas, themeOf, watchTheme,
+  arraysOf, bytesText, element, newestWins, sizedCanvas, themeOf, watchTheme,
 } from "./canvas-kit.js";
-import { HOLE, MERGED, WAITS, layRows, paintRows, stretchOf, toneOf } from "./segment-rows.js";
+import { HOLE, MERGED, layRows, paintRows, stretchOf, toneOf, withTones } from "./segment-rows.js";
 import { stripKey, stripOf } from "./segment-strip.js";
+import { figuresOf, holdersOf, legendOf, tipLines } from "./segment-words.js";
 
 const PLAY_FRAMES = 300; // the whole log
 const FRAME_MS = 60;
@@ -66,7 +67,8 @@ function render({ model, el }) {
 
   const viewId = Math.random().toString(36).slice(2);
   const tips = new Map(); // what Python said of blocks
-  let theme = themeOf(root);
+  const themed = () => withTones(themeOf(root), model.get("about").palette);
+  let theme = themed();
   let wanted = model.get("place").state ?? 0;
   let focus = null;
   let picture = null;
@@ -79,7 +81,7 @@ function render({ model, el }) {
   let frame = 0;
   const about = () => model.get("about");
   const attached = () => {
-    theme = themeOf(root); // notebooks render before they attach, when styles are not known yet
+    theme = themed(); // notebooks render before they attach, when styles are not known yet
     key.replaceChildren(...stripKey(theme, about().curve));
     ask(false);
   };
@@ -252,29 +254,9 @@ function render({ model, el }) {
   }
 
   function fillTip() {
-    const { of, cell, segment } = hovered;
-    const kind = of.kind[cell];
-    const size = of.size_bytes[cell];
-    const lines = [];
-    const dim = (text) => lines.push(element("div", "mp-dim", text));
-    if (kind === HOLE) {
-      const whole = of.unused_bytes[segment] >= of.segment_bytes[segment];
-      lines.push(element("strong", "", `${bytesText(size)} free`));
-      dim(whole ? "a wholly free segment: empty_cache() gives it back"
-        : "a hole beside blocks in use: serves smaller requests of this stream and pool only");
-    } else if (kind === MERGED) {
-      const used = of.used_bytes[cell];
-      lines.push(element("strong", "", `${of.block[cell].toLocaleString("en-US")} small pieces, ${bytesText(size)}`));
-      dim(`${bytesText(used)} in use, ${bytesText(size - used)} free; too narrow to draw one by one`);
-    } else {
-      const known = blockTip(of.block[cell]);
-      lines.push(element("strong", "", `${known?.heading ?? bytesText(size)}, ${kind === WAITS ? "waiting to be freed" : "allocated"}`));
-      for (const fact of known?.facts ?? []) lines.push(element("div", "", fact));
-      lines.push(element("pre", "mp-frames", known ? known.frames || "no stack was recorded" : "…"));
-    }
-    dim(`in the segment at 0x${of.address[segment].toString(16)}: ${bytesText(of.segment_bytes[segment])}, `
-      + `${bytesText(of.unused_bytes[segment])} unused`);
-    tip.replaceChildren(...lines);
+    const { of, cell } = hovered;
+    const single = of.kind[cell] !== MERGED && of.block[cell] >= 0;
+    tip.replaceChildren(...tipLines(hovered, single ? blockTip(of.block[cell]) : null));
     const place = root.getBoundingClientRect();
     const [x, y] = [pointer.x - place.left, pointer.y - place.top];
     const right = x + 16 + tip.offsetWidth > root.clientWidth;
@@ -334,33 +316,12 @@ function render({ model, el }) {
     canvas.setAttribute("aria-label", `Segments of the allocator. ${picture.moment} ${picture.in_words}`);
     oneTitle.textContent = one?.title ?? "No segment is held at this moment.";
     oneHost.hidden = !one;
-    figures.replaceChildren(...picture.figures.map(([name, value, note]) => {
-      const item = element("div", "mp-figure");
-      item.append(element("span", "", name), element("strong", "", value), element("span", "", note));
-      return item;
-    }));
+    figures.replaceChildren(...figuresOf(picture.figures));
     showLegend();
   }
 
-  function chip(text, className, colour) {
-    const item = element("span", "mp-key");
-    const mark = element("i", `mp-chip ${className}`);
-    if (colour) mark.style.background = `rgb(${colour.join(",")})`;
-    const label = element("span", "mp-key-text", text);
-    label.title = text;
-    item.append(mark, label);
-    return item;
-  }
-
   function showLegend() {
-    const items = picture.legend.map((entry) => chip(entry.label, "", toneOf(theme, entry.tone)));
-    items.push(chip("hole in a segment in use", "mp-hole"));
-    items.push(chip("wholly free segment", "mp-free"));
-    if (picture.kind.includes(WAITS)) items.push(chip("waiting to be freed", "mp-waits"));
-    if (picture.merged_below > 0) {
-      items.push(chip(`neighbours below ${bytesText(picture.merged_below)} drawn as one`, "", rgbOf(theme.dim)));
-    }
-    legend.replaceChildren(...items);
+    legend.replaceChildren(...legendOf(picture, theme));
   }
 
   function showChosen() {
@@ -383,21 +344,8 @@ function render({ model, el }) {
     markStale();
     holders.hidden = !found.rows?.length;
     if (holders.hidden) return;
-    const table = element("table", "mp-holders");
-    for (const row of found.rows) {
-      const line = element("tr");
-      const name = element("button", "mp-link", row.label);
-      name.type = "button";
-      name.disabled = row.stack < 0;
-      name.addEventListener("click", () => model.send({ kind: "stack", view: viewId, stack: row.stack }));
-      const first = element("td");
-      first.append(name);
-      line.append(first, element("td", "", `${row.held} (${row.share})`), element("td", "mp-dim", row.blocks));
-      table.append(line);
-    }
-    holders.replaceChildren(element("div", "mp-small",
-      "Who keeps the stranded memory from going back: stacks whose blocks lie beside the holes"), table);
-    if (found.more) holders.append(element("div", "mp-small", `and ${found.more} more stacks`));
+    const choose = (stack) => model.send({ kind: "stack", view: viewId, stack });
+    holders.replaceChildren(...holdersOf(found, choose));
   }
 
   /** The holders come once scrubbing rests: until then they are those of another moment. */
@@ -407,6 +355,7 @@ function render({ model, el }) {
 
   function described() {
     stop();
+    theme = themed();
     tips.clear();
     focus = null;
     picture = null;
@@ -450,7 +399,7 @@ function render({ model, el }) {
   function retheme() {
     root.classList.toggle("mp-dark", model.get("theme") === "dark");
     root.classList.toggle("mp-light", model.get("theme") === "light");
-    theme = themeOf(root);
+    theme = themed();
     key.replaceChildren(...stripKey(theme, about().curve));
     if (picture) showLegend();
     strip.draw();

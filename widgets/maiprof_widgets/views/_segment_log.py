@@ -28,13 +28,15 @@ from maiprof_nb.analysis.segment_picture import (
     segment_picture,
 )
 from maiprof_nb.session import Session
+from maiprof_widgets.figures.theme import theme
 from maiprof_widgets.views import _allocator_words as words
 from maiprof_widgets.views import _memory_words as memory_words
 
 Ints = npt.NDArray[np.int64]
 
 _CURVE_POINTS = 400
-_TONES, _ROUNDS = 8, 3  # hues of the palette, and how often it is used before it repeats
+_HUES = (0, 1, 2, 3, 4, 6)  # of the theme's series, as in the memory timeline
+_FADES = (0.0, 0.38, 0.62)  # further rounds of the hues, mixed towards the ground
 NO_TONE = 255  # grey: no stack was recorded
 _LEGEND_ROWS = 6
 _SEGMENT_ARRAYS = ("address", "segment_bytes", "unused_bytes", "cells")
@@ -95,7 +97,7 @@ class SegmentLog:
         weight = lives["size_bytes"] * (end - lives["ts_ns"] + 1).astype("float64")
         filled = weight.groupby(lives["stack"].fillna(-1)).sum().sort_values(ascending=False)
         rank = pd.Series(np.arange(len(filled)), index=filled.index.astype("int64"))
-        found = rank.reindex(self.stacks).fillna(0).to_numpy(np.int64) % (_TONES * _ROUNDS)
+        found = rank.reindex(self.stacks).fillna(0).to_numpy(np.int64) % (len(_HUES) * len(_FADES))
         return np.where(self.stacks < 0, NO_TONE, found)
 
     def about(self) -> dict[str, Any]:
@@ -109,6 +111,11 @@ class SegmentLog:
         curve = self.curve
         return {
             "last": self.history.last_state,
+            "palette": {
+                "light": [theme(dark=False).series[i] for i in _HUES],
+                "dark": [theme(dark=True).series[i] for i in _HUES],
+                "fades": list(_FADES),
+            },
             "still": self.device.axis == "state",
             "curve": {
                 "state": curve["state"].tolist(),

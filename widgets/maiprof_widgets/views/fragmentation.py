@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -74,7 +75,17 @@ class FragmentationView(CurvesView):
     def panels(self, window: TimeWindow) -> list[Panel]:
         """Bytes, and the share of free memory that is in pieces."""
         self._found = fragmentation_of(self.history, points=_POINTS, window=window)
-        return fragmentation_panels(self._found, self._moment, dark=self.link.dark)
+        return self._panels()
+
+    def _panels(self) -> list[Panel]:
+        return fragmentation_panels(
+            self._found, self._moment, most_bytes=self._most_bytes, dark=self.link.dark
+        )
+
+    @cached_property
+    def _most_bytes(self) -> int:
+        """Of the whole log: the axis of bytes stays at every zoom."""
+        return int(fragmentation_of(self.history, points=5)["reserved_bytes"].max())
 
     @property
     def shown(self) -> TimeWindow:
@@ -127,8 +138,7 @@ class FragmentationView(CurvesView):
         if self._found.empty:
             return
         with self.status.guard():
-            panels = fragmentation_panels(self._found, self._moment, dark=self.link.dark)
-            curves = [curve for panel in panels for curve in panel.curves]
+            curves = [curve for panel in self._panels() for curve in panel.curves]
             with self.figure.batch_update():
                 for trace, curve in zip(self.figure.data, curves, strict=True):
                     if curve.style == "segments":
