@@ -8,11 +8,12 @@ import numpy as np
 
 from maiprof_nb import units
 from maiprof_nb.analysis._device_logs import snapshot_logs
+from maiprof_nb.analysis._device_peaks import device_peak
 from maiprof_nb.analysis.active_memory import MemoryLog
 from maiprof_nb.analysis.device_size import device_size
 from maiprof_nb.analysis.failed_requests import FailedRequest, failed_requests, would_be_served
 from maiprof_nb.analysis.held_memory import held_memory
-from maiprof_nb.analysis.memory_peak import OPTIMIZER, peak_of
+from maiprof_nb.analysis.memory_peak import OPTIMIZER
 from maiprof_nb.errors import NotAnswerableError
 from maiprof_nb.findings.rule import Answer, Found, NotApplicable, Passed, Rule
 from maiprof_nb.findings.rules._memory import NO_SNAPSHOT, holder_rows, live_rows, on
@@ -157,7 +158,7 @@ def _largest_live(log: MemoryLog, worst: FailedRequest) -> list[dict[str, Any]]:
 
 def _how_full(session: Session, log: MemoryLog) -> tuple[float, Answer] | None:
     """Share of what is reserved in use at the peak, and what to say of it."""
-    peak = peak_of(session, log)
+    peak = device_peak(session, log)
     held = held_memory(session, log.device)
     reserved = peak.reserved_bytes
     if held is None or not reserved:
