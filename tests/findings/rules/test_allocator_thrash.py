@@ -42,9 +42,7 @@ def test_one_clean_up_passes() -> None:
 
 def test_a_selected_window_is_judged_alone() -> None:
     # 121 events of warm-up, then 24 of thrash, one a microsecond
-    whole = looping(
-        FORWARD
-    ).session()
+    whole = looping(FORWARD).session()
     assert finding(whole.select(window=TimeWindow(0, 120_000)), RULE).outcome == "passed"
     late = whole.select(window=TimeWindow(121_000, 145_000))
     assert finding(late, RULE).outcome == "found"
