@@ -43,7 +43,10 @@ def ask(session: Session) -> Answer:
         return max(failed, key=lambda one: one.size_bytes or 0)
     fullest = [one for log in logs if (one := _how_full(session, log))]
     if not fullest:
-        return NotApplicable(NO_SNAPSHOT)
+        return NotApplicable(
+            "No request failed, and the log does not fit the segments, so how full they are is "
+            "not known. Record with all actions, and dump right after what is to be seen."
+        )
     return max(fullest, key=lambda one: (isinstance(one[1], Found), one[0]))[1]
 
 
@@ -161,7 +164,7 @@ def _how_full(session: Session, log: MemoryLog) -> tuple[float, Answer] | None:
     peak = device_peak(session, log)
     held = held_memory(session, log.device)
     reserved = peak.reserved_bytes
-    if held is None or not reserved:
+    if held is None or reserved is None or reserved < peak.peak_bytes:
         return None
     share = peak.peak_bytes / reserved
     size = device_size(session, log.device)
