@@ -16,7 +16,7 @@ from maiprof_nb.analysis.held_memory import held_memory
 from maiprof_nb.analysis.memory_peak import OPTIMIZER
 from maiprof_nb.errors import NotAnswerableError
 from maiprof_nb.findings.rule import Answer, Found, NotApplicable, Passed, Rule
-from maiprof_nb.findings.rules._memory import NO_SNAPSHOT, holder_rows, live_rows, on
+from maiprof_nb.findings.rules._memory import NO_SNAPSHOT, holder_rows, live_rows, named, on
 from maiprof_nb.findings.rules._worst import times
 from maiprof_nb.session import Session
 
@@ -95,7 +95,7 @@ def _between(worst: FailedRequest) -> str:
     first = worst.holders.iloc[0]
     return (
         f": {times(int(first['blocks']), 'block')} ({units.size(int(first['block_bytes']))}) of "
-        f"{first['label']} lie beside {units.size(int(first['held_bytes']))} of them"
+        f"{named(first['label'])} lie beside {units.size(int(first['held_bytes']))} of them"
     )
 
 
