@@ -13,6 +13,8 @@ from maiprof_nb.analysis._allocator_history import AllocatorHistory, Ints
 from maiprof_nb.analysis.allocator_state import living_segments, state_of
 
 KEPT, PACKED = "kept", "packed"
+_RANGE = -1  # in place of a size: an expandable segment's range of addresses
+_LEAST_RANGE = 2**36  # bytes; no request of any device is as large
 
 
 @dataclass(frozen=True)
@@ -54,7 +56,7 @@ class _Watched(AllocatorModel):
         self.given: list[int] = []
 
     def new_address(self, size_bytes: int) -> int:
-        real = self.real.pop(size_bytes, None)
+        real = self.real.pop(_RANGE if size_bytes >= _LEAST_RANGE else size_bytes, None)
         free = real is not None and real not in self.segments
         return super().new_address(size_bytes) if real is None or not free else real
 
@@ -259,12 +261,15 @@ def _summed(lives: pd.DataFrame, last: int, column: str = "size_bytes") -> Ints:
 
 
 def _real_segments(history: AllocatorHistory) -> dict[int, dict[int, int]]:
-    """For the event after each new segment: the segment's bytes and real address."""
-    events = history.events
-    taken = np.flatnonzero(events["action"].astype(object).eq("segment_alloc").to_numpy(bool))
-    size = events["size_bytes"].to_numpy(np.int64)[taken].tolist()
-    address = events["address"].to_numpy(np.int64, na_value=0)[taken].tolist()
-    return {
-        at + 1: {bytes_: found}
-        for at, bytes_, found in zip(taken.tolist(), size, address, strict=True)
-    }
+    """For the event after each new segment, or run of mapped parts, its bytes and real address."""
+    action = history.events["action"].astype(object)
+    size = history.events["size_bytes"].to_numpy(np.int64)
+    address = history.events["address"].to_numpy(np.int64, na_value=0)
+    taken = np.flatnonzero(action.eq("segment_alloc").to_numpy(bool))
+    found = {int(at) + 1: {int(size[at]): int(address[at])} for at in taken}
+    mapped = action.eq("segment_map").to_numpy(bool)
+    begins = np.flatnonzero(mapped & ~np.concatenate([[False], mapped[:-1]]))
+    ends = np.flatnonzero(mapped & ~np.concatenate([mapped[1:], [False]]))
+    for first, last in zip(begins.tolist(), ends.tolist(), strict=True):
+        found[last + 1] = {_RANGE: int(address[first])}
+    return found

@@ -106,7 +106,7 @@ def _warm_from(session: Session) -> int:
     if len(marks):
         first = marks.sort_values("ts_ns").iloc[0]
         return int(first["ts_ns"] + first["dur_ns"])
-    log = session.table("allocator_events")
+    log = session.whole.table("allocator_events")  # a window does not move the warm-up
     whole = session.selected_window or figure_window(session).window
     low, high = int(log["ts_ns"].min()), int(log["ts_ns"].max())
     return max(whole.start_ns, low + int(_WARM_FROM * (high - low)))

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from maiprof_nb.analysis._device_peaks import device_peak
 from maiprof_nb.analysis.active_memory import MemoryLog
-from maiprof_nb.analysis.memory_peak import OPTIMIZER, peak_of
+from maiprof_nb.analysis.memory_peak import OPTIMIZER
 from maiprof_nb.analysis.steps import steps
 from maiprof_nb.session import Session
 
@@ -150,7 +151,7 @@ def _slopes(peaks: pd.DataFrame) -> tuple[float, float, float]:
 
 def _passing(session: Session, log: MemoryLog, step_ns: float) -> tuple[float, float]:
     """Bytes at the peak that come and go in a step: activations, and all of them."""
-    live = peak_of(session, log).live
+    live = device_peak(session, log).live
     lasts = (live["end_ns"] - live["ts_ns"]).astype("Float64")
     goes = (live["fate"] == "freed") & lasts.le(A_STEP * step_ns).fillna(value=False)
     goes &= ~live["before_log"].astype(bool) & ~live["category"].isin(_STAYS)

@@ -101,8 +101,9 @@ def failed_requests(session: Session, device: MemoryDevice) -> list[FailedReques
     window = session.selected_window
     at = np.flatnonzero(history.events["action"].eq("oom").to_numpy(bool))
     if window is not None and session.placements[device.recording].on_axis:
-        when = history.ts_ns[at + 1]
-        at = at[(when >= window.start_ns) & (when <= window.end_ns)]
+        when, last = history.ts_ns[at + 1], history.ts_ns[-1]
+        before = (when < window.end_ns) | (window.end_ns >= last)
+        at = at[(when >= window.start_ns) & before]
     stacks = session.recordings[device.recording].table("stacks")
     return [_failed(history, int(position), stacks) for position in at]
 

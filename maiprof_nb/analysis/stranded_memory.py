@@ -232,8 +232,9 @@ def _states(session: Session, history: AllocatorHistory) -> np.ndarray:
     if window is None or not session.placements[history.device.recording].on_axis:
         return states
     ends = np.append(history.ts_ns[1:], np.iinfo(np.int64).max)
-    reaches = (history.ts_ns < window.end_ns) | (history.ts_ns == window.end_ns)
-    return states[reaches & (ends > window.start_ns)]
+    # the last event of a log belongs to a window that ends with it
+    begun = (history.ts_ns < window.end_ns) | (window.end_ns >= history.ts_ns[-1])
+    return states[begun & (ends > window.start_ns)]
 
 
 def _moment(history: AllocatorHistory, state: int, reserved: int, allocated: int) -> Moment:

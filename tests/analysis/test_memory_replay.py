@@ -157,6 +157,7 @@ def test_an_expandable_log_is_repeated_too():
     assert found.requests == 200
     assert found.reserved_same
     assert found.model_peak_reserved_bytes == found.peak_reserved_bytes
+    assert found.exact  # also the addresses: the first part mapped tells where the range begins
 
 
 @pytest.mark.parametrize(

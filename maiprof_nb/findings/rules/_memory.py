@@ -10,6 +10,7 @@ from maiprof_nb import units
 from maiprof_nb.analysis.active_memory import MemoryLog
 from maiprof_nb.session import Session
 
+_LONGEST = 90  # characters
 _NO_STACK = "no stack recorded"
 NO_SNAPSHOT = (
     "No memory snapshot was loaded. Call torch.cuda.memory._record_memory_history() at the start "
@@ -54,6 +55,12 @@ def holder_rows(log: MemoryLog, holders: pd.DataFrame, count: int = 5) -> list[d
         }
         for row in holders.head(count).to_dict("records")
     ]
+
+
+def named(label: object) -> str:
+    """A stack's label, short enough for a sentence: those of C++ spell out their templates."""
+    text = str(label)
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
 
 
 def on(session: Session, log: MemoryLog) -> str:

@@ -22,7 +22,7 @@ from maiprof_nb.analysis.stranded_memory import (
 from maiprof_nb.errors import NotAnswerableError
 from maiprof_nb.findings._wording import times
 from maiprof_nb.findings.rule import Answer, Found, NotApplicable, Passed, Rule, severity_of
-from maiprof_nb.findings.rules._memory import NO_SNAPSHOT, holder_rows, on
+from maiprof_nb.findings.rules._memory import NO_SNAPSHOT, holder_rows, named, on
 from maiprof_nb.session import Session
 
 STRANDED_SHARE = 0.05  # of what is reserved, free but in segments with live blocks
@@ -106,7 +106,7 @@ def _most(held: pd.DataFrame) -> str:
         return ""
     first = held.iloc[0]
     return (
-        f"; {times(int(first['blocks']), 'block')} of {first['label']} hold "
+        f"; {times(int(first['blocks']), 'block')} of {named(first['label'])} hold "
         f"{units.size(int(first['held_bytes']))} of them open"
     )
 
@@ -128,14 +128,12 @@ def _advice(
             else "The log is too long to replay here"
         )
         return f"{edit} {why}, so what that would free is not known."
-    line = "" if held.empty else f" (first what {held.iloc[0]['label']} and its like keep)"
+    line = "" if held.empty else f" ({named(held.iloc[0]['label'])} and its like)"
     said = [_gain(one, line) for one in tried]
     return (
-        f"{edit} Replayed through the model of the allocator, which repeats "
-        f"{units.count(agreement.same_place)} of {units.count(agreement.requests)} requests at "
-        f"their real address: {'; '.join(said)}. garbage_collection_threshold frees none of it: "
-        "it returns wholly free segments only, "
-        f"{units.size(moment.cached_bytes)} at that moment."
+        f"{edit} Replayed in a model that gives all {units.count(agreement.requests)} requests of "
+        f"this log their real address, {'; '.join(said)}. garbage_collection_threshold frees none "
+        f"of it: it returns wholly free segments only ({units.size(moment.cached_bytes)} then)."
     )
 
 

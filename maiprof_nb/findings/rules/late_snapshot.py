@@ -35,6 +35,7 @@ def ask(session: Session) -> Answer:
         )
     log = max(logged, key=_before)
     share = _before(log) / max(int(log.allocated_bytes.max()), 1)
+    nameless = _before(log, nameless=True)
     full = _entries(session, log) if _before(log) else 0
     figure = (
         f"{units.size(_before(log))} of the {units.size(int(log.allocated_bytes.max()))} live at "
@@ -42,9 +43,10 @@ def ask(session: Session) -> Answer:
     )
     if share < BEFORE_SHARE and not full:
         return Passed(f"{figure}.")
+    whose = f", {units.size(nameless)} of it without a stack" if nameless else ""
     ring = f"; its ring of {units.count(full)} entries was full" if full else ""
     return Found(
-        title=f"{figure}{ring}",
+        title=f"{figure}{whose}{ring}",
         severity="medium" if full else "low",
         size_bytes=_before(log),
         evidence=[
@@ -54,6 +56,7 @@ def ask(session: Session) -> Answer:
                 "device": log.device.device,
                 "event": 0,
                 "entries": full or None,
+                "nameless_bytes": nameless,
             },
             *live_rows(log, 0),
         ],
@@ -61,10 +64,12 @@ def ask(session: Session) -> Answer:
     )
 
 
-def _before(log: MemoryLog) -> int:
-    """Bytes at the peak that were allocated before the log."""
+def _before(log: MemoryLog, *, nameless: bool = False) -> int:
+    """Bytes at the peak that were allocated before the log; only what has no stack."""
     lives, state = log.allocations, int(log.allocated_bytes.argmax())
     old = lives["before_log"].to_numpy(bool) & (lives["end_state"] > state).to_numpy(bool)
+    if nameless:
+        old &= lives["stack"].isna().to_numpy(bool)
     return int(lives["size_bytes"].to_numpy(np.int64)[old].sum())
 
 

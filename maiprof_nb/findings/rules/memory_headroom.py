@@ -86,8 +86,8 @@ def _more(spare: int, each: BatchMemory) -> str:
 def _advice(spare: int, each: BatchMemory) -> str:
     cautious = int(spare // max(each.bytes_per_sample, each.high_bytes))
     said = (
-        f"Raise the batch size by up to {units.count(cautious)} samples, and adapt the learning "
-        "rate."
+        f"Raise the batch size by up to {units.count(cautious)} samples; when training, adapt the "
+        "learning rate."
     )
     if each.how == MEASURED:
         return said
@@ -127,7 +127,7 @@ def _row(
 
 
 _UNKNOWN = (
-    "Double the batch size, and adapt the learning rate. The factor is the least that fits: it "
+    "Double the batch size; when training, adapt the learning rate. The factor is the least: it "
     "takes all memory in use to grow with the batch, while weights, gradients and optimizer state "
     "do not. For bytes a sample, record shapes (record_shapes=True), steps (prof.step()) and a "
     "memory snapshot in one job."
@@ -137,7 +137,7 @@ RULE = Rule(
     question="Would a larger batch fit into the device's memory?",
     figures=("memory-headroom",),
     view="memory",
-    advice="Raise the batch size by what fits, and adapt the learning rate.",
+    advice="Raise the batch size by what fits; when training, adapt the learning rate.",
     change="2 settings",
     ask=ask,
 )

@@ -6,9 +6,10 @@ import math
 
 from maiprof_nb import units
 from maiprof_nb.analysis._device_logs import device_logs
+from maiprof_nb.analysis._device_peaks import device_peak
 from maiprof_nb.analysis.kv_cache import cache_growth
 from maiprof_nb.analysis.memory_cycles import MemoryCycles, cycles_of
-from maiprof_nb.analysis.memory_peak import OPTIMIZER, MemoryPeak, peak_of
+from maiprof_nb.analysis.memory_peak import OPTIMIZER, MemoryPeak
 from maiprof_nb.errors import NotAnswerableError
 from maiprof_nb.findings.rule import Answer, Found, NotApplicable, Passed, Rule
 from maiprof_nb.findings.rules._memory import NO_SNAPSHOT, live_rows, on
@@ -49,7 +50,7 @@ def ask(session: Session) -> Answer:
 
 
 def _of_device(session: Session, cycles: MemoryCycles) -> Answer:
-    peak = peak_of(session, cycles.log)
+    peak = device_peak(session, cycles.log)
     tooth, share = cycles.tooth_bytes, cycles.tooth_bytes / max(peak.peak_bytes, 1)
     said = (
         f"{len(cycles.cycles)} teeth{on(session, cycles.log)}{_every(cycles)}, "

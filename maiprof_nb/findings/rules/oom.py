@@ -8,15 +8,16 @@ import numpy as np
 
 from maiprof_nb import units
 from maiprof_nb.analysis._device_logs import snapshot_logs
+from maiprof_nb.analysis._device_peaks import device_peak
 from maiprof_nb.analysis.active_memory import MemoryLog
 from maiprof_nb.analysis.device_size import device_size
 from maiprof_nb.analysis.failed_requests import FailedRequest, failed_requests, would_be_served
 from maiprof_nb.analysis.held_memory import held_memory
-from maiprof_nb.analysis.memory_peak import OPTIMIZER, peak_of
+from maiprof_nb.analysis.memory_peak import OPTIMIZER
 from maiprof_nb.errors import NotAnswerableError
 from maiprof_nb.findings._wording import times
 from maiprof_nb.findings.rule import Answer, Found, NotApplicable, Passed, Rule
-from maiprof_nb.findings.rules._memory import NO_SNAPSHOT, holder_rows, live_rows, on
+from maiprof_nb.findings.rules._memory import NO_SNAPSHOT, holder_rows, live_rows, named, on
 from maiprof_nb.session import Session
 
 FULL_SHARE = 0.999  # of what is reserved, in live blocks: no room is left within it
@@ -42,7 +43,10 @@ def ask(session: Session) -> Answer:
         return max(failed, key=lambda one: one.size_bytes or 0)
     fullest = [one for log in logs if (one := _how_full(session, log))]
     if not fullest:
-        return NotApplicable(NO_SNAPSHOT)
+        return NotApplicable(
+            "No request failed, and the log does not fit the segments, so how full they are is "
+            "not known. Record with all actions, and dump right after what is to be seen."
+        )
     return max(fullest, key=lambda one: (isinstance(one[1], Found), one[0]))[1]
 
 
@@ -91,7 +95,7 @@ def _between(worst: FailedRequest) -> str:
     first = worst.holders.iloc[0]
     return (
         f": {times(int(first['blocks']), 'block')} ({units.size(int(first['block_bytes']))}) of "
-        f"{first['label']} lie beside {units.size(int(first['held_bytes']))} of them"
+        f"{named(first['label'])} lie beside {units.size(int(first['held_bytes']))} of them"
     )
 
 
@@ -157,10 +161,10 @@ def _largest_live(log: MemoryLog, worst: FailedRequest) -> list[dict[str, Any]]:
 
 def _how_full(session: Session, log: MemoryLog) -> tuple[float, Answer] | None:
     """Share of what is reserved in use at the peak, and what to say of it."""
-    peak = peak_of(session, log)
+    peak = device_peak(session, log)
     held = held_memory(session, log.device)
     reserved = peak.reserved_bytes
-    if held is None or not reserved:
+    if held is None or reserved is None or reserved < peak.peak_bytes:
         return None
     share = peak.peak_bytes / reserved
     size = device_size(session, log.device)

@@ -6,8 +6,9 @@ import pandas as pd
 
 from maiprof_nb import units
 from maiprof_nb.analysis._device_logs import device_logs
+from maiprof_nb.analysis._device_peaks import device_peak
 from maiprof_nb.analysis.device_size import device_size
-from maiprof_nb.analysis.memory_peak import OPTIMIZER, MemoryPeak, peak_of
+from maiprof_nb.analysis.memory_peak import OPTIMIZER, MemoryPeak
 from maiprof_nb.errors import NotAnswerableError
 from maiprof_nb.findings.rule import Answer, Found, NotApplicable, Passed, Rule
 from maiprof_nb.findings.rules._memory import NO_SNAPSHOT, live_rows, on
@@ -29,7 +30,7 @@ def ask(session: Session) -> Answer:
         logs = device_logs(session)
     except NotAnswerableError:
         return NotApplicable(NO_SNAPSHOT)
-    peaks = [peak_of(session, log) for log in logs]
+    peaks = [device_peak(session, log) for log in logs]
     told = [peak for peak in peaks if peak.phase is not None]
     if not told:
         return NotApplicable(

@@ -54,8 +54,12 @@ def _of_device(session: Session, log: MemoryLog, end: Moment) -> Answer:
     if not (share >= UNUSED_SHARE or never) or end.unused_bytes < LEAST_BYTES:
         return Passed(f"{figure}.")
     whole = (
-        f"{units.size(end.cached_bytes)} of it in "
-        f"{times(end.cached_segments, 'wholly free segment')} that empty_cache() would give back"
+        "none of it in wholly free segments"
+        if not end.cached_segments
+        else (
+            f"{units.size(end.cached_bytes)} of it in "
+            f"{times(end.cached_segments, 'wholly free segment')} that empty_cache() would give back"
+        )
     )
     return Found(
         title=f"{figure}, {whole}; at the peak of the log {units.percent(needed)} are in use",

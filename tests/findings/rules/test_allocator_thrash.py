@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from maiprof_nb.timebase import TimeWindow
 from tests.findings.asking import finding
 from tests.findings.tiny_memory import FORWARD, MIB, Job
 from tests.tiny_traces import kernel, session
@@ -37,6 +38,14 @@ def test_segments_given_back_by_a_call() -> None:
 
 def test_one_clean_up_passes() -> None:
     assert finding(looping(FORWARD, rounds=2).session(), RULE).outcome == "passed"
+
+
+def test_a_selected_window_is_judged_alone() -> None:
+    # 121 events of warm-up, then 24 of thrash, one a microsecond
+    whole = looping(FORWARD).session()
+    assert finding(whole.select(window=TimeWindow(0, 120_000)), RULE).outcome == "passed"
+    late = whole.select(window=TimeWindow(121_000, 145_000))
+    assert finding(late, RULE).outcome == "found"
 
 
 def test_without_a_log_it_does_not_apply() -> None:

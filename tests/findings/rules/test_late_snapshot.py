@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from maiprof_nb.timebase import TimeWindow
 from tests.findings.asking import finding
 from tests.findings.tiny_memory import FORWARD, MIB, Job, block, segment, snapshot
 
@@ -16,7 +17,16 @@ def test_most_is_older_than_the_log() -> None:
     assert (found.outcome, found.severity) == ("found", "low")
     assert found.size_bytes == 60 * MIB
     assert "60.0 MiB of the 100 MiB live at the peak (60.0 %)" in found.title
+    assert "60.0 MiB of it without a stack" in found.title
     assert found.evidence[1]["size_bytes"] == 60 * MIB
+
+
+def test_a_selected_window_does_not_make_a_log_begin_later() -> None:
+    job = Job()
+    job.take(60 * MIB, FORWARD)
+    job.give(job.take(40 * MIB, FORWARD))
+    late = job.session().select(window=TimeWindow(1_000, 3_000))
+    assert finding(late, RULE).outcome == "passed"
 
 
 def test_a_full_ring() -> None:

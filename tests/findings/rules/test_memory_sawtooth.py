@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from maiprof_nb.analysis.active_memory import memory_log
+from maiprof_nb.analysis.kv_cache import cache_growth
 from tests.findings.asking import finding
 from tests.findings.tiny_memory import KIB, MIB, Job, training
 
@@ -46,6 +48,24 @@ def test_a_cache_made_anew_for_every_token() -> None:
     found = finding(job.session(), RULE)
     assert found.outcome == "passed"
     assert "holds 128 KiB a token x 10 tokens = 1.25 MiB" in found.title
+
+
+def test_bytes_a_token_times_tokens_are_the_height_of_a_tooth() -> None:
+    """131 072 B x 2 000 tokens = 262 144 000 B: keys and values of 64 KiB a token each."""
+    job = Job()
+    job.take(100 * MIB, "__init__ (/job/model.py:5)")
+    cache = [job.take(64 * KIB, "update (/job/kv_cache.py:7)") for _ in range(2)]
+    for tokens in range(2, 2_001):
+        for i in range(2):
+            made = job.take(tokens * 64 * KIB, "update (/job/kv_cache.py:7)")
+            job.give(cache[i])
+            cache[i] = made
+    job.give(*cache)
+    growth = cache_growth(memory_log(job.session()))
+    assert growth is not None
+    assert (growth.bytes_per_token, growth.tokens, growth.size_bytes) == (
+        131_072, 2_000, 262_144_000,
+    )  # fmt: skip
 
 
 def test_a_peak_in_the_optimizer_is_said() -> None:
