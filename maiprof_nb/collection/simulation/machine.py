@@ -19,6 +19,7 @@ DEVICE_TICK_NS = 32  # the resolution of the device's own time stamps
 LAUNCH_LATENCY_NS = 2_080
 QUEUE_GAP_NS = 928  # between two kernels that were both waiting
 FRAME_ENTER_NS = 1_240
+_PINNED = 2  # times the rate of pageable memory
 OPERATOR_ENTER_NS = 10_400  # shapes and stacks are being recorded
 OPERATOR_LEAVE_NS = 2_100
 
@@ -288,16 +289,19 @@ class Thread:
         )
 
     def copy(self, direction: str, size_bytes: int, stream: int = COMPUTE_STREAM) -> None:
-        """Copy between host and device, and wait for it."""
+        """Copy between host and device, and wait for it unless the host's side is pinned."""
         call = self._call("cudaMemcpyAsync", 41, 9_400)
-        dur = 1_500 + int(size_bytes / self.machine.device.copy_bytes_per_s * 1e9)
+        pinned = direction.startswith("Memcpy HtoD (Pinned")
+        rate = self.machine.device.copy_bytes_per_s * (_PINNED if pinned else 1)
+        dur = 1_500 + int(size_bytes / rate * 1e9)
         span = self.machine.run(stream, call.end_ns + LAUNCH_LATENCY_NS, dur)
         self.machine.activities.append(
             Activity(
                 "gpu_memcpy", direction, stream, *span, call, self.machine.phase, None, size_bytes
             )
         )
-        self.wait("cudaStreamSynchronize", 131, stream)
+        if not pinned:
+            self.wait("cudaStreamSynchronize", 131, stream)
 
     def wait(self, name: str, cbid: int, stream: int = COMPUTE_STREAM) -> None:
         """Wait until everything queued on the stream is done."""
