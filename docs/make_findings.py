@@ -27,7 +27,6 @@ _KINDS = {
     "sample": "sample `{}`",
     "simulated": "simulated: {}",
     "live": "a loop recorded live",
-    "written": "events written by hand",
 }
 _LEGEND = (
     "*Shown by*, *passed by*: a recording for which the rule is found, and a healthy one for which it "

@@ -18,6 +18,9 @@ from maiprof_nb.collection.simulation.truth import truth
 _BEFORE, _AMP, _LAST = (SCENARIOS[name] for name in ("before", "amp", "optimizer"))
 _QUICK = {"first_step": 2, "pretrained_items": 400_000}
 _SMALL = replace(_BEFORE, rows_per_batch=512, num_worker_threads=64, steps=8, **_QUICK)
+_LAST_PINNED = replace(
+    _LAST, rows_per_batch=393_216, num_worker_threads=128, pinned=True, steps=9, **_QUICK
+)
 _SLOW_DEVICE = Device(flops_fp32=2.2e12, flops_fp16=21.5e12, bytes_per_s=0.185e12)
 
 JOBS = {
@@ -30,12 +33,9 @@ JOBS = {
     # each step sends its batch three times
     "sent thrice": (replace(_BEFORE, sends=3, steps=3, **_QUICK), None),
     # the last state with pinned batches and workers for a device eight times as slow
-    "healthy": (
-        replace(
-            _LAST, rows_per_batch=393_216, num_worker_threads=128, pinned=True, steps=9, **_QUICK
-        ),
-        _SLOW_DEVICE,
-    ),
+    "healthy": (_LAST_PINNED, _SLOW_DEVICE),
+    # and the same from 7 s on with 900 of 1410 MHz
+    "hot": (_LAST_PINNED, replace(_SLOW_DEVICE, hot_from_ns=7_000_000_000)),
 }
 
 

@@ -127,7 +127,8 @@ class Machine:
         free_at = self._stream_free_at.get(stream, 0)
         start = max(not_before_ns, free_at + QUEUE_GAP_NS)
         start = -(-start // DEVICE_TICK_NS) * DEVICE_TICK_NS
-        dur = int(dur_ns * (0.985 + 0.03 * self._random.random()))
+        slower = self.device.clock_mhz / self.device.clock_at(start)
+        dur = int(dur_ns * slower * (0.985 + 0.03 * self._random.random()))
         end = start + max(DEVICE_TICK_NS, dur // DEVICE_TICK_NS * DEVICE_TICK_NS)
         self._stream_free_at[stream] = end
         return start, end
