@@ -6,6 +6,7 @@ import ast
 import importlib
 import inspect
 import re
+import tomllib
 from pathlib import Path
 from types import ModuleType
 
@@ -21,6 +22,18 @@ each ends as *found*, *passed*, *not applicable* (the recording does not hold wh
 device or rank that has it worst. Two findings may see the same time from two sides, so costs of
 different findings never add up. Generated from the rules by `docs/make_findings.py`.
 """
+SHOWN_BY = TARGET.with_name("shown_by.toml")
+_KINDS = {
+    "sample": "sample `{}`",
+    "simulated": "simulated: {}",
+    "live": "a loop recorded live",
+}
+_LEGEND = (
+    "*Shown by*, *passed by*: a recording for which the rule is found, and a healthy one for which it "
+    "passes. Samples lie in `sample_traces`; *simulated* are other settings of the same job "
+    "(`tests/simulated_jobs.py`), whose true cost is known; names are those of public files "
+    "([corpus.md](corpus.md)). A test asks them all."
+)
 
 
 def text() -> str:
@@ -29,8 +42,25 @@ def text() -> str:
 
 
 def _overview() -> str:
-    rows = [f"| [{rule.id}](#{rule.id}) | {rule.question} | {rule.change} |" for rule in RULES]
-    return "\n".join(["| rule | question | size of the edit |", "|---|---|---|", *rows, ""])
+    head = [
+        "| rule | question | size of the edit | shown by | passed by |",
+        "|---|---|---|---|---|",
+    ]
+    return "\n".join([*head, *map(_row, RULES), "", _LEGEND, ""])
+
+
+def _row(rule: Rule) -> str:
+    of = tomllib.loads(SHOWN_BY.read_text(encoding="utf-8"))[rule.id]
+    shown, passed = _recording(of["shown"]), _recording(of["passed"])
+    return f"| [{rule.id}](#{rule.id}) | {rule.question} | {rule.change} | {shown} | {passed} |"
+
+
+def _recording(name: str) -> str:
+    """Where a recording comes from, for people."""
+    kind, _, rest = name.partition(":")
+    if kind == "public":
+        return f"`{rest.partition('/')[2].rstrip('*')}`"
+    return _KINDS[kind].format(rest)
 
 
 def _section(rule: Rule) -> str:

@@ -12,6 +12,7 @@ from maiprof_nb.session import Session
 
 # A function of the user's (`train_epoch`, `run_one_epoch`); one for many (`train_epochs`) is none.
 _FUNCTION = re.compile(r"\): \w*epoch(?!s)\w*$", re.IGNORECASE)
+_LINE = re.compile(r"\(\d+\)(?=: )")
 _ITERATOR = re.compile(r"dataloader\.py\(\d+\): __iter__$")
 
 
@@ -51,8 +52,10 @@ def _of_one(calls: pd.DataFrame) -> pd.DataFrame:
     functions = _named(calls, _FUNCTION)
     if functions.empty:
         return _named(calls, _ITERATOR).sort_values("ts_ns")
-    time = functions["dur_ns"].groupby(functions["name"].astype("str")).sum()
-    return functions[functions["name"] == time.idxmax()].sort_values("ts_ns")
+    # A function that ran when the recording began stands there with the line it had reached.
+    name = functions["name"].astype("str").str.replace(_LINE, "", regex=True)
+    time = functions["dur_ns"].groupby(name).sum()
+    return functions[name == time.idxmax()].sort_values("ts_ns")
 
 
 def _named(calls: pd.DataFrame, rule: re.Pattern[str]) -> pd.DataFrame:

@@ -27,6 +27,13 @@ def test_the_function_that_takes_most_time_is_the_epoch() -> None:
     assert found(*epochs, *hooks, *iterators) == STARTS
 
 
+def test_the_epoch_that_was_cut_at_the_start_is_one_of_them() -> None:
+    """As torch.profiler 2.13 names them: the first by the line it had reached."""
+    cut, *whole = functions("train.py(7): train_epoch", 0.19)
+    later = [event | {"name": "train.py(5): train_epoch"} for event in whole]
+    assert found(cut, *later) == STARTS
+
+
 def test_without_one_the_iterators_are_counted() -> None:
     many = python("train.py(2): train_epochs", 1000, 1)
     other = python("torch/utils/data/sampler.py(343): __iter__", 1000, 0.005)

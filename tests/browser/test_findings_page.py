@@ -34,7 +34,7 @@ def test_cards_folds_and_a_click_on_a_gap(page: Page, address: str, before: Sess
     cards = page.locator(".mp-card")
     expect(cards).to_have_count(3)
     expect(cards.first).to_contain_text("The device waits for input 65.0 %")
-    expect(cards.first).to_contain_text("Costs 627 ms a step")
+    expect(cards.first).to_contain_text("Costs 628 ms a step")
     expect(cards.first).to_contain_text("size of the change: 1 line")
     assert page.locator("button.mp-row").count() == 0  # folded
     cards.first.get_by_text("Evidence: 10 rows").click()

@@ -164,7 +164,7 @@ def test_a_bar_leads_to_its_step_and_slow_steps_are_marked(before: Session) -> N
     view = PhaseStepsView(before, link)
     assert view.status.value == ""
     marks = view.figure.data[-1]
-    assert [text.split(":")[0] for text in marks.text] == ["slow step 40", "slow step 20"]
+    assert [text.split(":")[0] for text in marks.text] == ["slow step 20", "slow step 40"]
     view._on_click(None, SimpleNamespace(xs=[3]), None)
     step = phase_steps(before).query("step == 7").iloc[0]  # the first recorded step is 4
     assert link.window == TimeWindow(step["ts_ns"], step["ts_ns"] + step["dur_ns"])

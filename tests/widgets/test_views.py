@@ -280,7 +280,7 @@ def test_status_says_what_went_wrong(problem: Exception, kind: str, text: str) -
 
 def test_page_says_which_part_is_shown_and_goes_back(before: Session, link: LinkState) -> None:
     page = PageView(before, link)
-    assert "the whole recording, 53.2 s" in page.window
+    assert "the whole recording, 53.3 s" in page.window
     link.window = TimeWindow(1_000_000_000, 3_000_000_000)
     assert page.window == "Shown: 2.00 s, from 1.00 s to 3.00 s."
     assert page.zoomed

@@ -40,6 +40,17 @@ class Device:
     flops_fp16: float = 172e12
     bytes_per_s: float = 1.48e12
     copy_bytes_per_s: float = 12.4e9
+    clock_mhz: int = 1410
+    hot_clock_mhz: int = 900
+    hot_from_ns: int | None = None
+
+    def is_hot(self, ts_ns: int) -> bool:
+        """Whether heat holds the clock down."""
+        return self.hot_from_ns is not None and ts_ns >= self.hot_from_ns
+
+    def clock_at(self, ts_ns: int) -> int:
+        """The clock in MHz; the rates above are those at the full one."""
+        return self.hot_clock_mhz if self.is_hot(ts_ns) else self.clock_mhz
 
     @property
     def allocatable_bytes(self) -> int:

@@ -19,6 +19,7 @@ DEVICE_TICK_NS = 32  # the resolution of the device's own time stamps
 LAUNCH_LATENCY_NS = 2_080
 QUEUE_GAP_NS = 928  # between two kernels that were both waiting
 FRAME_ENTER_NS = 1_240
+_PINNED = 2  # times the rate of pageable memory
 OPERATOR_ENTER_NS = 10_400  # shapes and stacks are being recorded
 OPERATOR_LEAVE_NS = 2_100
 
@@ -126,7 +127,8 @@ class Machine:
         free_at = self._stream_free_at.get(stream, 0)
         start = max(not_before_ns, free_at + QUEUE_GAP_NS)
         start = -(-start // DEVICE_TICK_NS) * DEVICE_TICK_NS
-        dur = int(dur_ns * (0.985 + 0.03 * self._random.random()))
+        slower = self.device.clock_mhz / self.device.clock_at(start)
+        dur = int(dur_ns * slower * (0.985 + 0.03 * self._random.random()))
         end = start + max(DEVICE_TICK_NS, dur // DEVICE_TICK_NS * DEVICE_TICK_NS)
         self._stream_free_at[stream] = end
         return start, end
@@ -288,16 +290,19 @@ class Thread:
         )
 
     def copy(self, direction: str, size_bytes: int, stream: int = COMPUTE_STREAM) -> None:
-        """Copy between host and device, and wait for it."""
+        """Copy between host and device, and wait for it unless the host's side is pinned."""
         call = self._call("cudaMemcpyAsync", 41, 9_400)
-        dur = 1_500 + int(size_bytes / self.machine.device.copy_bytes_per_s * 1e9)
+        pinned = direction.startswith("Memcpy HtoD (Pinned")
+        rate = self.machine.device.copy_bytes_per_s * (_PINNED if pinned else 1)
+        dur = 1_500 + int(size_bytes / rate * 1e9)
         span = self.machine.run(stream, call.end_ns + LAUNCH_LATENCY_NS, dur)
         self.machine.activities.append(
             Activity(
                 "gpu_memcpy", direction, stream, *span, call, self.machine.phase, None, size_bytes
             )
         )
-        self.wait("cudaStreamSynchronize", 131, stream)
+        if not pinned:
+            self.wait("cudaStreamSynchronize", 131, stream)
 
     def wait(self, name: str, cbid: int, stream: int = COMPUTE_STREAM) -> None:
         """Wait until everything queued on the stream is done."""

@@ -16,6 +16,7 @@ SAMPLE_NS = 500_000_000
 _TENSOR_PIPE_SHARE = 0.62  # of a tensor-core kernel's cycles
 _IDLE_W, _BUSY_W = 64.0, 246.0
 _IDLE_C, _BUSY_C, _COOLING = 34.0, 63.0, 0.055
+_HOT_C = 91
 _CSV_HEADER = (
     "timestamp, index, name, utilization.gpu [%], utilization.memory [%], memory.used [MiB], "
     "memory.total [MiB], power.draw [W], temperature.gpu, clocks.current.sm [MHz]"
@@ -87,11 +88,12 @@ def smi_csv(run: Run) -> bytes:
         memory = counters.memory_busy.mean(at - SAMPLE_NS, at)
         heat += _COOLING * (_IDLE_C + (_BUSY_C - _IDLE_C) * busy - heat)
         watts = _IDLE_W + (_BUSY_W - _IDLE_W) * (0.55 * busy + 0.45 * memory)
+        degrees = _HOT_C if device.is_hot(at) else round(heat)
         moment = datetime.fromtimestamp((EPOCH_NS + at) // 1_000_000 / 1000, tz=UTC)
         lines.append(
             f"{moment:%Y/%m/%d %H:%M:%S}.{moment.microsecond // 1000:03d}, 0, {device.name}, "
             f"{round(busy * 100)} %, {round(memory * 100)} %, {counters.used_mib(at)} MiB, "
-            f"{device.total_mib} MiB, {watts:.2f} W, {round(heat)}, 1410 MHz"
+            f"{device.total_mib} MiB, {watts:.2f} W, {degrees}, {device.clock_at(at)} MHz"
         )
     return ("\n".join(lines) + "\n").encode()
 

@@ -35,6 +35,12 @@ class Scenario:
         Whether autocast and a gradient scaler are used.
     multi_tensor : bool
         Whether the optimizer updates all parameters with a few kernels (``foreach``).
+    pinned : bool
+        Whether batches come from pinned memory, and are copied while the host goes on.
+    sends : int
+        How often a step copies its batch to the device.
+    checks : bool
+        Whether a value of every layer's output is read back.
     leak : bool
         Whether every step's last hidden activations are kept in a list.
     """
@@ -52,6 +58,9 @@ class Scenario:
     pretrained_items: int = 38_800_000
     mixed_precision: bool = False
     multi_tensor: bool = False
+    pinned: bool = False
+    sends: int = 1
+    checks: bool = False
     leak: bool = False
 
     @property

@@ -147,7 +147,8 @@ class Job:
         main, machine = self.main, self.machine
         with main.frame(_TRAIN, 28, "train_step", 29) as frame:
             with machine.in_phase("other", main), machine.because("input/copy", main):
-                self._to_device()
+                for _ in range(self.scenario.sends):
+                    self._to_device()
             with machine.because("launch-bound", main):
                 with machine.in_phase("other", main):
                     frame.line = 30
@@ -175,6 +176,7 @@ class Job:
             ((rows,), 4),
         )
         no = scalar(value=False)
+        memory = "Pinned" if self.scenario.pinned else "Pageable"
         with self.main.frame(_TRAIN, 19, "to_device", 22):
             for shape, width in shapes:
                 given = Tensor(0, shape, width).given  # on the host
@@ -187,15 +189,17 @@ class Job:
                     tensor = empty(self.main, shape, width)
                     with self.main.operator("aten::copy_", [tensor.given, given, no]):
                         size_bytes = tensor.elements * width
-                        self.main.copy("Memcpy HtoD (Pageable -> Device)", size_bytes)
+                        self.main.copy(f"Memcpy HtoD ({memory} -> Device)", size_bytes)
                 self.batch.append(tensor)
 
     def _forward(self) -> tuple[Tensor, Tensor]:
         main, device = self.main, self.machine.device
-        x, self.model.embeddings.ids, _ = self.batch
+        x, self.model.embeddings.ids, *_ = self.batch
         with main.module("ClickModel", 0), main.frame("recommender/model.py", 40, "forward", 47):
             for layer in self.model.layers:
                 y = layer.forward(main, x)
+                if self.scenario.checks:
+                    updates.item(main)  # if y.isnan().any(): ...
                 if self.scenario.leak and layer is self.model.layers[-1]:
                     self.kept.append(hold(x))
                 if x is not self.batch[0]:
