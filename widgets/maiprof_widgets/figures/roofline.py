@@ -12,11 +12,11 @@ import plotly.graph_objects as go
 from maiprof_nb import units
 from maiprof_nb.analysis.device_peaks import Peaks
 from maiprof_widgets import escaping
-from maiprof_widgets.figures.theme import Theme, layout, theme
+from maiprof_widgets.figures.theme import RIGHT_PX, Theme, layout, theme
 
 KINDS = {"matrix product": "circle", "convolution": "square", "attention": "diamond"}
 _SMALLEST_PX, _LARGEST_PX = 8, 34
-_HEIGHT_PX = 460
+_HEIGHT_PX, _LABELS_PX = 460, 150
 _TERA, _GIGA = 1e12, 1e9
 
 
@@ -66,6 +66,7 @@ def roofline_figure(
     }  # fmt: skip
     figure.update_layout(
         height=_HEIGHT_PX,
+        margin={"r": _LABELS_PX if peaks else RIGHT_PX},
         hovermode="closest",
         legend={"itemsizing": "constant", "x": 0, "xanchor": "left"},
         xaxis={
@@ -117,7 +118,7 @@ def _add_roofs(
             hit = bool(used & set(names))
             at = [rate * _TERA / slope, 10**right]
             _extend(solid if hit else dotted, at, [rate * _TERA] * 2)
-            _label(figure, right, rate, " = ".join(names), colours.text if hit else colours.faint)
+            _label(figure, rate, " = ".join(names), colours.text if hit else colours.faint)
         _label_slope(figure, left, peaks, colours)
     for (x, y), dash, colour in (
         (solid, "solid", colours.text),
@@ -135,17 +136,19 @@ def _extend(line: tuple[list[float], list[float]], x: list[float], y: list[float
     line[1].extend([*y, math.nan])
 
 
-def _label(figure: go.Figure, right: float, tflops: float, names: str, colour: str) -> None:
+def _label(figure: go.Figure, tflops: float, names: str, colour: str) -> None:
+    """Beside the plot, where no point lies."""
     figure.add_annotation(
-        x=right, y=math.log10(tflops * _TERA), xanchor="right", yanchor="bottom", showarrow=False,
-        text=f"{names} {tflops:g} TFLOP/s", font={"size": 10.5, "color": colour}, yshift=-2,
+        xref="paper", x=1, y=math.log10(tflops * _TERA), xanchor="left", showarrow=False,
+        text=f"{names} {tflops:g} TFLOP/s", font={"size": 10.5, "color": colour}, xshift=4,
     )  # fmt: skip
 
 
 def _label_slope(figure: go.Figure, left: float, peaks: Peaks, colours: Theme) -> None:
+    """Beneath its left end."""
     figure.add_annotation(
-        x=left, y=left + math.log10(peaks.bandwidth_gbs * _GIGA), xanchor="left", yanchor="bottom",
-        showarrow=False, text=f"memory {peaks.bandwidth_gbs:g} GB/s", xshift=2, yshift=12,
+        x=left, y=left + math.log10(peaks.bandwidth_gbs * _GIGA), xanchor="left", yanchor="top",
+        showarrow=False, text=f"memory {peaks.bandwidth_gbs:g} GB/s", xshift=14, yshift=-2,
         font={"size": 10.5, "color": colours.text},
     )  # fmt: skip
 

@@ -97,9 +97,11 @@ def _words(rates: pd.DataFrame) -> str:
     for row in rates.head(MAX_DEVICES).itertuples():
         device = "GPU" if pd.isna(row.device) else f"GPU {row.device}"
         where = device if pd.isna(row.rank) else f"Rank {row.rank}, {device}"
+        lost = f" ({units.count(row.unlaunched)} more have none)" if row.unlaunched else ""
         said.append(
             f"<div><b>{escaping.text(where)}</b>: {units.count(row.launches)} launches "
-            f"({units.count(row.launches_per_s)}/s) for {units.count(row.work)} pieces of work; "
+            f"({units.count(row.launches_per_s)}/s) for "
+            f"{units.count(row.work - row.unlaunched)} pieces of work{lost}; "
             f"median work {units.duration(row.median_work_ns)}, median time to the next launch "
             f"{units.duration(row.median_interval_ns)}; queue delay "
             f"{units.duration(row.median_queue_delay_ns)} at the median, "

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import ipywidgets
-import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
@@ -167,16 +166,10 @@ def _shown(rows: pd.DataFrame) -> pd.DataFrame:
         "k": rows["k"],
         "Calls": rows["calls"],
         "Share of device's work (%)": (rows["share"] * 100).round(2),
-        "TFLOP/s": _significant(rows["tflops"]),
+        "TFLOP/s": rows["tflops"].round(2),
         "Of its roof (%)": (rows["roof_share"] * 100).round(1),
     }
     if rows[["recording", "device"]].drop_duplicates().shape[0] > 1:
         shown["Device"] = rows["device"].astype("str")
         shown["Rank"] = rows["rank"].astype("str")
     return pd.DataFrame(shown).reset_index(drop=True)
-
-
-def _significant(values: pd.Series) -> pd.Series:
-    """To three significant digits, still numbers to sort by."""
-    size = np.floor(np.log10(values.where(values > 0, 1).to_numpy(float)))
-    return (values / 10 ** (size - 2)).round() * 10 ** (size - 2)
