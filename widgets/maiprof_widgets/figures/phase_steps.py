@@ -83,7 +83,7 @@ def phase_steps_figure(bars: pd.DataFrame, outliers: pd.DataFrame, *, dark: bool
     figure.update_layout(layout(dark=dark))
     several = bool((bars["first_step"] != bars["last_step"]).any())
     small = {"size": 11, "color": colours.faint}
-    titles = (f"host time ({unit})", f"device time launched ({unit})")
+    titles = (f"host time ({unit})", f"device time ({unit})")
     for row, title in enumerate(titles, start=1):
         figure.update_yaxes(
             title={"text": title, "font": {"size": 11.5}},
@@ -101,6 +101,7 @@ def phase_steps_figure(bars: pd.DataFrame, outliers: pd.DataFrame, *, dark: bool
         ticktext=ticks["first_step"].astype("str"),
         range=(-0.6, max(bars["bar"].max() + 1, _LEAST_BARS) - 0.4),
         showgrid=False,
+        zeroline=False,
         tickfont=small,
         title_font={"size": 11.5},
     )
