@@ -16,8 +16,9 @@ from maiprof_widgets.figures.theme import RIGHT_PX, Theme, layout, theme
 
 KINDS = {"matrix product": "circle", "convolution": "square", "attention": "diamond"}
 _SMALLEST_PX, _LARGEST_PX = 8, 34
-_HEIGHT_PX, _LABELS_PX = 460, 150
+_HEIGHT_PX, _LABELS_PX = 460, 172
 _TERA, _GIGA = 1e12, 1e9
+_Line = tuple[list[float | None], list[float | None]]
 
 
 def roofline_figure(
@@ -104,8 +105,8 @@ def _add_roofs(
 ) -> None:
     """The memory's slope and a level a rate; solid where a point is held against it."""
     (left, right), _ = ranges
-    solid: tuple[list[float], list[float]] = ([], [])
-    dotted: tuple[list[float], list[float]] = ([], [])
+    solid: _Line = ([], [])
+    dotted: _Line = ([], [])
     if peaks:
         slope = peaks.bandwidth_gbs * _GIGA
         kinds: dict[float, list[str]] = {}
@@ -120,20 +121,20 @@ def _add_roofs(
             _extend(solid if hit else dotted, at, [rate * _TERA] * 2)
             _label(figure, rate, " = ".join(names), colours.text if hit else colours.faint)
         _label_slope(figure, left, peaks, colours)
-    for (x, y), dash, colour in (
+    for line, dash, colour in (
         (solid, "solid", colours.text),
         (dotted, "dot", colours.faint),
     ):
         figure.add_scatter(
-            x=x, y=y, mode="lines", line={"color": colour, "width": 1.2, "dash": dash},
+            x=line[0], y=line[1], mode="lines", line={"color": colour, "width": 1.2, "dash": dash},
             hoverinfo="skip", showlegend=False, name=f"{dash} roofs",
         )  # fmt: skip
 
 
-def _extend(line: tuple[list[float], list[float]], x: list[float], y: list[float]) -> None:
-    """One more piece; a gap keeps it from the piece before."""
-    line[0].extend([*x, math.nan])
-    line[1].extend([*y, math.nan])
+def _extend(line: _Line, x: list[float], y: list[float]) -> None:
+    """One more piece; a gap (None: JSON knows no NaN) keeps it from the piece before."""
+    line[0].extend([*x, None])
+    line[1].extend([*y, None])
 
 
 def _label(figure: go.Figure, tflops: float, names: str, colour: str) -> None:
