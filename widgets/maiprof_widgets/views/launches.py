@@ -55,10 +55,10 @@ class LaunchesView(CurvesView):
         self._later: Delayed | None = None
         if self.status.value:
             return []
-        self.words = ipywidgets.HTML()
-        self.table = ChoiceTable(self.link, *_rows(launch_bound_operators(self.session)))
+        words, rows = self._asked()
+        self.words = ipywidgets.HTML(words)
+        self.table = ChoiceTable(self.link, *rows)
         self._later = Delayed(self._refresh, _QUIET_S)
-        self._refresh()
         return [self.words, self.table]
 
     def _on_window(self, change: Any) -> None:
@@ -66,11 +66,16 @@ class LaunchesView(CurvesView):
         if self._later is not None:
             self._later.request()
 
+    def _asked(self) -> tuple[str, tuple[pd.DataFrame, list[str]]]:
+        """The words and the rows of the table for what is looked at now."""
+        window = self.link.window
+        operators = launch_bound_operators(self.session, window=window)
+        return _words(launch_rate(self.session, window=window)), _rows(operators)
+
     def _refresh(self) -> None:
         with self.status.guard():
-            window = self.link.window
-            self.words.value = _words(launch_rate(self.session, window=window))
-            self.table.show(*_rows(launch_bound_operators(self.session, window=window)))
+            self.words.value, rows = self._asked()
+            self.table.show(*rows)
 
 
 def _rows(found: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
