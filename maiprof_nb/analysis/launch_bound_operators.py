@@ -64,7 +64,7 @@ def launch_bound_operators(session: Session, *, window: TimeWindow | None = None
         unfilled_ns=(interval - calls["dur_ns"]).clip(lower=0).fillna(0),
     )
     found = (
-        calls.groupby("name")
+        calls.groupby("name", observed=True)
         .agg(
             launches=("dur_ns", "size"),
             work=("work", "sum"),
@@ -76,6 +76,7 @@ def launch_bound_operators(session: Session, *, window: TimeWindow | None = None
         )
         .reset_index()
     )
+    found["name"] = found["name"].astype("str")
     found.insert(2, "launches_per_s", found["launches"] / max(shown.dur_ns, 1) * 1e9)
     bound = found["median_work_ns"] < found["median_interval_ns"]
     return found.assign(
@@ -90,8 +91,7 @@ def _by_launch(work: pd.DataFrame) -> pd.DataFrame:
     return work.loc[work["first"], columns].set_index("launch").join(sums)
 
 
-def _names(session: Session, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.object_]:
-    names = session.table("operators")["name"].astype("str").to_numpy(object)
-    found = np.full(len(rows), NO_OPERATOR, dtype=object)
-    found[rows >= 0] = names[rows[rows >= 0]]
-    return found
+def _names(session: Session, rows: npt.NDArray[np.int64]) -> pd.Categorical:
+    names = session.table("operators")["name"].cat
+    codes = np.append(names.codes.to_numpy(np.int64), len(names.categories))
+    return pd.Categorical.from_codes(codes[rows], [*names.categories, NO_OPERATOR])

@@ -25,8 +25,9 @@ def launch_rate(session: Session, *, window: TimeWindow | None = None) -> pd.Dat
     Returns
     -------
     DataFrame
-        ``recording``, ``rank``, ``device``, ``work`` (pieces of device work), ``launches``
-        (calls that started them; a graph starts many at once), ``launches_per_s``,
+        ``recording``, ``rank``, ``device``, ``work`` (pieces of device work), ``unlaunched``
+        (of them: without a recorded launch), ``launches`` (calls that started the others; a
+        graph starts many at once), ``launches_per_s``,
         ``median_work_ns``, ``median_interval_ns`` (from the start of a launch to that of the
         next on its thread; missing with fewer than two), ``median_queue_delay_ns`` and
         ``p95_queue_delay_ns`` (start of the work minus end of its launch call).
@@ -40,12 +41,12 @@ def launch_rate(session: Session, *, window: TimeWindow | None = None) -> pd.Dat
     work = launched_work(session)
     inside = (work["ts_ns"] < shown.end_ns) & (work["ts_ns"] + work["dur_ns"] > shown.start_ns)
     work = work[inside]
-    first = work["first"]
-    work = work.assign(interval_ns=work["interval_ns"].where(first))
+    work = work.assign(unlaunched=work["launch"] < 0)
     by = work.groupby(["recording", "device"], dropna=False)
     found = by.agg(
         rank=("rank", "first"),
         work=("dur_ns", "size"),
+        unlaunched=("unlaunched", "sum"),
         launches=("first", "sum"),
         median_work_ns=("dur_ns", "median"),
         median_interval_ns=("interval_ns", "median"),
@@ -54,6 +55,6 @@ def launch_rate(session: Session, *, window: TimeWindow | None = None) -> pd.Dat
     ).reset_index()
     per_s = found["launches"] / max(shown.dur_ns, 1) * 1e9
     return found.assign(launches_per_s=per_s)[
-        ["recording", "rank", "device", "work", "launches", "launches_per_s", "median_work_ns",
-         "median_interval_ns", "median_queue_delay_ns", "p95_queue_delay_ns"]
+        ["recording", "rank", "device", "work", "unlaunched", "launches", "launches_per_s",
+         "median_work_ns", "median_interval_ns", "median_queue_delay_ns", "p95_queue_delay_ns"]
     ]  # fmt: skip

@@ -93,7 +93,7 @@ def _meaning(row: pd.Series) -> str:
     elif row["busy_share"] < _MOSTLY_IDLE:
         said.append(
             f"The GPU is idle for most of it and waits for the host, which makes "
-            f"{units.count(row['launches'] / row['passes'])} launches for "
+            f"{_launches(row)} for "
             f"{units.count(row['kernels_per_pass'])} pieces of device work a pass."
         )
     elif stage == PREFILL:
@@ -108,6 +108,11 @@ def _meaning(row: pd.Series) -> str:
         )
     said.append("Times are as profiled: compare only with other profiled runs.")
     return " ".join(said)
+
+
+def _launches(row: pd.Series) -> str:
+    count = round(row["launches"] / row["passes"])
+    return f"{units.count(count)} launch{'es' if count != 1 else ''}"
 
 
 def _attempt(row: pd.Series) -> str:

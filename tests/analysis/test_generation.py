@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 import maiprof_nb
-from maiprof_nb.analysis.generation import BY_MARK, BY_SHAPE, generation
+from maiprof_nb.analysis.generation import BY_MARK, BY_SHAPE, generates, generation
+from maiprof_nb.analysis.generation_stages import generation_stages
 from maiprof_nb.errors import NotAnswerableError
 from tests import tiny_traces as tiny
 
@@ -38,6 +41,10 @@ def test_a_wide_call_and_a_train_of_narrow_ones() -> None:
     assert (found["dur_ns"] / US).tolist() == [80] * 4
     assert (found["device_ns"] / US).tolist() == [70, 10, 10, 10]
     assert found["kernels"].tolist() == [1] * 4
+    assert found["launches"].tolist() == [1] * 4
+    assert found["tokens"].tolist() == [14, 2, 2, 2]
+    # the kernels start 120 us after their pass: the first ends after 190, the others after 130
+    assert ((found["end_ns"] - found["ts_ns"]) / US).tolist() == [190, 130, 130, 130]
     assert set(found["recognised_by"]) == {BY_SHAPE}
 
 
@@ -95,3 +102,46 @@ def test_a_capture_and_one_forward_are_no_generation(corpus: Path, file: str) ->
     session = maiprof_nb.load(next((corpus / "kineto").glob(file)))
     with pytest.raises(NotAnswerableError):
         generation(session)
+
+
+def test_stages_by_hand() -> None:
+    """One prefill of 9 us with a graph of two; two decodes of 4, 10 us apart, 1 us busy each."""
+    session = tiny.session(
+        tiny.annotation("execute_context_2(60)_generation_0(0)", 1000, 9),
+        tiny.launch(1, 1001),
+        tiny.kernel(1004, 2, correlation=1),
+        tiny.kernel(1007, 3, correlation=1),  # ends 1 us after the pass
+        tiny.annotation("execute_context_0(0)_generation_2(2)", 1020, 4),
+        tiny.launch(2, 1021),
+        tiny.kernel(1023, 1, correlation=2),
+        tiny.annotation("execute_context_0(0)_generation_2(2)", 1030, 4),
+        tiny.launch(3, 1031),
+        tiny.kernel(1033, 1, correlation=3),
+    )
+    assert generates(session)
+    prefill, decode = generation_stages(session).to_dict("records")
+    assert (prefill["stage"], prefill["passes"], prefill["tokens"]) == ("prefill", 1, 60)
+    assert (prefill["span_ns"], prefill["busy_share"]) == (10 * US, 0.5)
+    assert (prefill["launches"], prefill["kernels_per_pass"]) == (1, 2)
+    assert prefill["tokens_per_s"] == pytest.approx(60 / 10e-6)
+    assert (decode["stage"], decode["passes"], decode["tokens"]) == ("decode", 2, 4)
+    assert (decode["median_ns"], decode["span_ns"]) == (4 * US, 8 * US)
+    assert decode["busy_share"] == 0.25
+    assert decode["tokens_per_s"] == pytest.approx(4 / 8e-6)
+
+
+def test_tokens_that_one_pass_does_not_state_are_not_added_up() -> None:
+    marks = [tiny.annotation(f"step[EXTEND bs=2{more}]", at, 5) for more, at in
+             ((" toks=512", 1000), ("", 1010))]  # fmt: skip
+    (row,) = generation_stages(tiny.session(*marks)).itertuples()
+    assert row.tokens is pd.NA
+    assert math.isnan(row.tokens_per_s)
+    assert math.isnan(row.busy_share)  # no device work was recorded
+
+
+def test_training_with_a_server_beside_it_is_training() -> None:
+    """Reinforcement learning: the model generates, then learns."""
+    marks = [tiny.annotation("step[DECODE bs=16]", 1000 + 10 * i, 5) for i in range(4)]
+    assert generates(tiny.session(*marks))
+    learns = tiny.annotation("Optimizer.step#AdamW.step", 1100, 5)
+    assert not generates(tiny.session(*marks, learns))

@@ -10,7 +10,9 @@ import maiprof_nb
 from maiprof_nb import NotAnswerableError
 from maiprof_nb.analysis import _flops
 from maiprof_nb.analysis.device_peaks import has_tensor_cores, known_peaks, peaks_of
-from maiprof_nb.analysis.roofline import matrix_calls, roofline
+from maiprof_nb.analysis.matrix_calls import matrix_calls
+from maiprof_nb.analysis.roofline import roofline
+from maiprof_nb.timebase import TimeWindow
 from tests import tiny_traces as tiny
 
 A100 = [{"id": 0, "name": "NVIDIA A100-SXM4-80GB", "totalGlobalMem": 84_986_691_584}]
@@ -172,6 +174,24 @@ def test_which_devices_have_tensor_cores():
     assert has_tensor_cores("NVIDIA GeForce GTX 1660 Ti", 7) is False
     assert has_tensor_cores("AMD Instinct MI210", 9) is True
     assert has_tensor_cores("AMD Radeon Graphics", 9) is None
+
+
+def test_the_share_of_the_device_and_the_window():
+    """A second kernel, of no operator, takes 3 ms: the product holds a quarter."""
+    events = (*gemm(), tiny.kernel(2100, 3000))
+    session = tiny.session(*events, deviceProperties=A100)
+    (row,) = roofline(session).to_dict("records")
+    assert (row["kind"], row["share"]) == ("matrix product", 0.25)
+    cut = TimeWindow(0, 600_000)  # of a call that the window cuts the rate is not known
+    with pytest.raises(NotAnswerableError, match="launched work here"):
+        roofline(session, window=cut)
+
+
+def test_without_shapes_the_share_that_they_would_explain_is_said():
+    bare = gemm(**{"Input Dims": [], "Input type": []})
+    with pytest.raises(NotAnswerableError, match=r"take 25\.0 % of the device's time") as error:
+        roofline(tiny.session(*bare, tiny.kernel(2100, 3000)))
+    assert "record_shapes=True" in error.value.remedy
 
 
 def test_real_products_stay_below_the_roof(corpus):

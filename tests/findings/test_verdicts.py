@@ -7,8 +7,16 @@ import re
 import pandas as pd
 import pytest
 
-from maiprof_nb import NotAnswerableError
-from maiprof_nb.findings import loop_verdict, metrics_verdict, python_verdict, utilisation_verdict
+import maiprof_nb
+from maiprof_nb import NotAnswerableError, Session
+from maiprof_nb.findings import (
+    generation_verdict,
+    loop_verdict,
+    metrics_verdict,
+    python_verdict,
+    utilisation_verdict,
+    work_verdict,
+)
 from tests import tiny_traces as tiny
 from tests.shipped_samples import loaded
 
@@ -129,6 +137,8 @@ DEVICE_ONLY = (tiny.kernel(1000, 50), tiny.kernel(1060, 40))
         (metrics_verdict, HOST_ONLY, "no GPU metrics"),
         (loop_verdict, DEVICE_ONLY, "no host events"),
         (loop_verdict, (), "no host events"),
+        (work_verdict, (), "no host events"),
+        (generation_verdict, HOST_ONLY, "no generation of text"),
         (utilisation_verdict, (tiny.launch(1, 1000),), "holds none of it"),
     ],
 )
@@ -171,3 +181,52 @@ def test_what_the_recording_cost_is_a_reservation():
     session = tiny.session(tiny.kernel(1, 1), with_stack=1, record_shapes=1, profile_memory=0)
     (text,) = utilisation_verdict(session).reservations
     assert text.startswith("Recorded with record_shapes, with_stack")
+
+
+def decoding(busy_us: int, *, as_graph: bool = False) -> Session:
+    """Four decode passes of 100 us for 8 requests, the device busy for `busy_us` of each."""
+    events = []
+    for number in range(4):
+        at = 1000 + 110 * number
+        events.append(tiny.annotation("execute_context_0(0)_generation_8(8)", at, 100))
+        events.append(tiny.launch(number, at + 2))
+        pieces = 20 if as_graph else 1
+        length = busy_us / pieces
+        events += [
+            tiny.kernel(at + 5 + i * length, length, correlation=number) for i in range(pieces)
+        ]
+    return tiny.session(*events)
+
+
+def test_decode_that_waits_for_launches_is_told_to_use_a_graph():
+    verdict = work_verdict(decoding(20))
+    assert "4 decode passes take 100 µs of the host each at the median" in verdict.figure
+    assert "32 tokens, 80" in verdict.figure  # 32 in 400 us
+    assert "the GPU is busy 20.0 % of it" in verdict.figure
+    assert "waits for the host" in verdict.meaning
+    assert "CUDA graph" in verdict.attempt
+
+
+def test_decode_that_is_a_graph_already_is_told_to_look_at_the_host():
+    verdict = work_verdict(decoding(20, as_graph=True))
+    assert "1 launch for 20 pieces" in verdict.meaning
+    assert "step 2" in verdict.attempt
+
+
+def test_decode_that_keeps_the_gpu_busy_is_bound_by_memory():
+    verdict = work_verdict(decoding(90))
+    assert "reads every weight" in verdict.meaning
+    assert "more requests at a time" in verdict.attempt
+
+
+@pytest.mark.parametrize(
+    ("file", "words"),
+    [  # one marked pass each
+        ("tracelens-b200-vllm-eager/*", "1 prefill pass takes 87.4 ms of the host"),
+        ("tracelens-qwen3-moe-decode/B300*", "1 decode pass takes 3.69 ms of the host"),
+    ],
+)
+def test_real_servers(corpus, file, words):
+    verdict = work_verdict(maiprof_nb.load(next((corpus / "kineto").glob(file))))
+    assert words in verdict.figure
+    assert verdict.question == "What do prefill and decode take?"

@@ -180,3 +180,26 @@ def test_names_from_a_log_stay_text(tmp_path: Path) -> None:
 def test_without_metrics_there_is_a_sentence() -> None:
     view = MetricFiguresView(tiny.session(tiny.kernel(1000, 5)), LinkState())
     assert "nvidia-smi" in view.status.value
+
+
+# --- the dashboard --------------------------------------------------------------------------
+
+
+def test_folds_stand_in_the_order_of_the_steps_and_open_without_an_error(before: Session) -> None:
+    overview = Overview(before)
+    assert list(overview.folds) == ["idle", "metrics", "roofline", "loop", "launches", "clocks"]
+    titles = [fold.button.description for fold in overview.folds.values()]
+    assert [title.split(" ")[2][0] for title in titles[:-1]] == ["2", "3", "3", "4", "4"]
+    for fold in overview.folds.values():
+        assert len(fold.children) == 1  # nothing is made before
+        fold.button.value = True
+        for view in fold.children[1:]:
+            assert "maiprof-status" not in getattr(getattr(view, "status", None), "value", "")
+    overview.show(before)
+    opened = [key for key, fold in overview.folds.items() if fold.button.value]
+    assert opened == list(overview.folds)  # what was open stays open
+
+
+def test_a_snapshot_alone_has_no_steps_to_fold(samples: Path) -> None:
+    overview = Overview(maiprof_nb.load(samples / "leak" / "memory.pickle.gz"))
+    assert list(overview.folds) == ["clocks"]

@@ -58,7 +58,7 @@ def _of_device(session: Session, log: MemoryLog, end: Moment) -> Answer:
         if not end.cached_segments
         else (
             f"{units.size(end.cached_bytes)} of it in "
-            f"{times(end.cached_segments, 'wholly free segment')} that empty_cache() would give back"
+            f"{times(end.cached_segments, 'wholly free segment')} that empty_cache() would return"
         )
     )
     return Found(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -170,15 +171,22 @@ def axis_range(window: TimeWindow, scale: TimeScale) -> tuple[float, float]:
     return (window.start_ns / scale.ns, window.end_ns / scale.ns)
 
 
-def points(curve: Curve, scale: TimeScale) -> dict[str, Floats | tuple[str, ...]]:
+def points(curve: Curve, scale: TimeScale) -> dict[str, Any]:
     """The data of one trace, as its update takes it."""
-    data: dict[str, Floats | tuple[str, ...]] = {"x": scale.of(curve.ts_ns), "y": curve.values}
+    data: dict[str, Any] = {"x": scale.of(curve.ts_ns), "y": curve.values}
     if curve.style == "segments":
         data["x"] = np.where(np.isnan(curve.values), np.nan, data["x"])
         data["text"] = curve.text
     elif curve.style == "heat":
-        data |= {"y": curve.text, "z": curve.values}
+        data |= {"y": curve.text, "z": _rows_of_colour(curve.values)}
     return data
+
+
+def _rows_of_colour(values: Floats) -> Any:
+    """Rows are sent as JSON, which knows no NaN: nothing stands where nothing is known."""
+    missing = np.isnan(values)
+    nothing = np.array(None, dtype=object)
+    return np.where(missing, nothing, values) if missing.any() else values
 
 
 def _trace(

@@ -7,9 +7,11 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
+from maiprof_widgets.figures.panels import time_scale
 from maiprof_widgets.figures.theme import layout, theme
 
 MAX_BARS = 500
+_LEAST_BARS = 8  # room for so many, that a single one is no wall
 
 
 def binned(found: pd.DataFrame, max_bars: int = MAX_BARS) -> pd.DataFrame:
@@ -62,7 +64,8 @@ def phase_steps_figure(bars: pd.DataFrame, outliers: pd.DataFrame, *, dark: bool
     colours = theme(dark=dark)
     figure = make_subplots(rows=2, cols=1, shared_xaxes=True, vertical_spacing=0.07)
     longest = max(float(bars.groupby("bar")["host_ns"].sum().max()), 1.0)
-    unit, ns = ("s", 1e9) if longest >= 1e9 else ("ms", 1e6) if longest >= 1e6 else ("µs", 1e3)
+    scale = time_scale(int(longest))
+    unit, ns = scale.unit, scale.ns
     names = [str(name) for name in bars["phase"].cat.categories]
     for number, name in enumerate(names):
         rows = bars[bars["phase"] == name]
@@ -76,11 +79,11 @@ def phase_steps_figure(bars: pd.DataFrame, outliers: pd.DataFrame, *, dark: bool
                 customdata=_details(rows), hovertemplate=_HOVER.format(name=name, unit=unit),
                 row=row, col=1,
             )  # fmt: skip
-    _mark(figure, bars, outliers, ns, colours.mark)
+    _mark(figure, bars, outliers, scale.ns, colours.mark)
     figure.update_layout(layout(dark=dark))
     several = bool((bars["first_step"] != bars["last_step"]).any())
     small = {"size": 11, "color": colours.faint}
-    titles = (f"host time ({unit})", f"device time launched ({unit})")
+    titles = (f"host time ({unit})", f"device time ({unit})")
     for row, title in enumerate(titles, start=1):
         figure.update_yaxes(
             title={"text": title, "font": {"size": 11.5}},
@@ -96,7 +99,9 @@ def phase_steps_figure(bars: pd.DataFrame, outliers: pd.DataFrame, *, dark: bool
     figure.update_xaxes(
         tickvals=ticks["bar"],
         ticktext=ticks["first_step"].astype("str"),
+        range=(-0.6, max(bars["bar"].max() + 1, _LEAST_BARS) - 0.4),
         showgrid=False,
+        zeroline=False,
         tickfont=small,
         title_font={"size": 11.5},
     )

@@ -6,6 +6,7 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
+from maiprof_widgets.figures.panels import time_scale
 from maiprof_widgets.figures.theme import layout, theme
 
 
@@ -22,9 +23,14 @@ def phases_figure(found: pd.DataFrame, *, dark: bool) -> go.Figure:
     colours = theme(dark=dark)
     figure = make_subplots(rows=1, cols=3, shared_yaxes=True, horizontal_spacing=0.05)
     names = found["phase"].astype("str").tolist()[::-1]
+    scale = time_scale(int(found[["host_ns", "device_ns"]].to_numpy().max(initial=0)))
     bars = (
-        ("Host time (s)", found["host_ns"] / 1e9, colours.series[0]),
-        ("Device time launched (s)", found["device_ns"] / 1e9, colours.series[1]),
+        (f"Host time ({scale.unit})", found["host_ns"] / scale.ns, colours.series[0]),
+        (
+            f"Device time launched ({scale.unit})",
+            found["device_ns"] / scale.ns,
+            colours.series[1],
+        ),
         ("Launches of device work", found["kernels"], colours.series[2]),
     )
     for column, (title, values, colour) in enumerate(bars, start=1):

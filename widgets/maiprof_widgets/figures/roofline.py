@@ -12,12 +12,13 @@ import plotly.graph_objects as go
 from maiprof_nb import units
 from maiprof_nb.analysis.device_peaks import Peaks
 from maiprof_widgets import escaping
-from maiprof_widgets.figures.theme import Theme, layout, theme
+from maiprof_widgets.figures.theme import RIGHT_PX, Theme, layout, theme
 
 KINDS = {"matrix product": "circle", "convolution": "square", "attention": "diamond"}
 _SMALLEST_PX, _LARGEST_PX = 8, 34
-_HEIGHT_PX = 460
+_HEIGHT_PX, _LABELS_PX = 460, 172
 _TERA, _GIGA = 1e12, 1e9
+_Line = tuple[list[float | None], list[float | None]]
 
 
 def roofline_figure(
@@ -66,6 +67,7 @@ def roofline_figure(
     }  # fmt: skip
     figure.update_layout(
         height=_HEIGHT_PX,
+        margin={"r": _LABELS_PX if peaks else RIGHT_PX},
         hovermode="closest",
         legend={"itemsizing": "constant", "x": 0, "xanchor": "left"},
         xaxis={
@@ -103,8 +105,8 @@ def _add_roofs(
 ) -> None:
     """The memory's slope and a level a rate; solid where a point is held against it."""
     (left, right), _ = ranges
-    solid: tuple[list[float], list[float]] = ([], [])
-    dotted: tuple[list[float], list[float]] = ([], [])
+    solid: _Line = ([], [])
+    dotted: _Line = ([], [])
     if peaks:
         slope = peaks.bandwidth_gbs * _GIGA
         kinds: dict[float, list[str]] = {}
@@ -117,35 +119,37 @@ def _add_roofs(
             hit = bool(used & set(names))
             at = [rate * _TERA / slope, 10**right]
             _extend(solid if hit else dotted, at, [rate * _TERA] * 2)
-            _label(figure, right, rate, " = ".join(names), colours.text if hit else colours.faint)
+            _label(figure, rate, " = ".join(names), colours.text if hit else colours.faint)
         _label_slope(figure, left, peaks, colours)
-    for (x, y), dash, colour in (
+    for line, dash, colour in (
         (solid, "solid", colours.text),
         (dotted, "dot", colours.faint),
     ):
         figure.add_scatter(
-            x=x, y=y, mode="lines", line={"color": colour, "width": 1.2, "dash": dash},
+            x=line[0], y=line[1], mode="lines", line={"color": colour, "width": 1.2, "dash": dash},
             hoverinfo="skip", showlegend=False, name=f"{dash} roofs",
         )  # fmt: skip
 
 
-def _extend(line: tuple[list[float], list[float]], x: list[float], y: list[float]) -> None:
-    """One more piece; a gap keeps it from the piece before."""
-    line[0].extend([*x, math.nan])
-    line[1].extend([*y, math.nan])
+def _extend(line: _Line, x: list[float], y: list[float]) -> None:
+    """One more piece; a gap (None: JSON knows no NaN) keeps it from the piece before."""
+    line[0].extend([*x, None])
+    line[1].extend([*y, None])
 
 
-def _label(figure: go.Figure, right: float, tflops: float, names: str, colour: str) -> None:
+def _label(figure: go.Figure, tflops: float, names: str, colour: str) -> None:
+    """Beside the plot, where no point lies."""
     figure.add_annotation(
-        x=right, y=math.log10(tflops * _TERA), xanchor="right", yanchor="bottom", showarrow=False,
-        text=f"{names} {tflops:g} TFLOP/s", font={"size": 10.5, "color": colour}, yshift=-2,
+        xref="paper", x=1, y=math.log10(tflops * _TERA), xanchor="left", showarrow=False,
+        text=f"{names} {tflops:g} TFLOP/s", font={"size": 10.5, "color": colour}, xshift=4,
     )  # fmt: skip
 
 
 def _label_slope(figure: go.Figure, left: float, peaks: Peaks, colours: Theme) -> None:
+    """Beneath its left end."""
     figure.add_annotation(
-        x=left, y=left + math.log10(peaks.bandwidth_gbs * _GIGA), xanchor="left", yanchor="bottom",
-        showarrow=False, text=f"memory {peaks.bandwidth_gbs:g} GB/s", xshift=2, yshift=12,
+        x=left, y=left + math.log10(peaks.bandwidth_gbs * _GIGA), xanchor="left", yanchor="top",
+        showarrow=False, text=f"memory {peaks.bandwidth_gbs:g} GB/s", xshift=14, yshift=-2,
         font={"size": 10.5, "color": colours.text},
     )  # fmt: skip
 

@@ -55,10 +55,10 @@ class LaunchesView(CurvesView):
         self._later: Delayed | None = None
         if self.status.value:
             return []
-        self.words = ipywidgets.HTML()
-        self.table = ChoiceTable(self.link, *_rows(launch_bound_operators(self.session)))
+        words, rows = self._asked()
+        self.words = ipywidgets.HTML(words)
+        self.table = ChoiceTable(self.link, *rows)
         self._later = Delayed(self._refresh, _QUIET_S)
-        self._refresh()
         return [self.words, self.table]
 
     def _on_window(self, change: Any) -> None:
@@ -66,11 +66,16 @@ class LaunchesView(CurvesView):
         if self._later is not None:
             self._later.request()
 
+    def _asked(self) -> tuple[str, tuple[pd.DataFrame, list[str]]]:
+        """The words and the rows of the table for what is looked at now."""
+        window = self.link.window
+        operators = launch_bound_operators(self.session, window=window)
+        return _words(launch_rate(self.session, window=window)), _rows(operators)
+
     def _refresh(self) -> None:
         with self.status.guard():
-            window = self.link.window
-            self.words.value = _words(launch_rate(self.session, window=window))
-            self.table.show(*_rows(launch_bound_operators(self.session, window=window)))
+            self.words.value, rows = self._asked()
+            self.table.show(*rows)
 
 
 def _rows(found: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
@@ -97,9 +102,11 @@ def _words(rates: pd.DataFrame) -> str:
     for row in rates.head(MAX_DEVICES).itertuples():
         device = "GPU" if pd.isna(row.device) else f"GPU {row.device}"
         where = device if pd.isna(row.rank) else f"Rank {row.rank}, {device}"
+        lost = f" ({units.count(row.unlaunched)} more have none)" if row.unlaunched else ""
         said.append(
             f"<div><b>{escaping.text(where)}</b>: {units.count(row.launches)} launches "
-            f"({units.count(row.launches_per_s)}/s) for {units.count(row.work)} pieces of work; "
+            f"({units.count(row.launches_per_s)}/s) for "
+            f"{units.count(row.work - row.unlaunched)} pieces of work{lost}; "
             f"median work {units.duration(row.median_work_ns)}, median time to the next launch "
             f"{units.duration(row.median_interval_ns)}; queue delay "
             f"{units.duration(row.median_queue_delay_ns)} at the median, "

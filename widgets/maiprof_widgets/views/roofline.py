@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import ipywidgets
-import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
@@ -56,6 +55,7 @@ class RooflineView(ipywidgets.VBox):
             self.found = roofline(session)
             self.peaks = _peaks_of(self.found)
             self.words = ipywidgets.HTML()
+            self._ask()  # before the plot becomes a widget: Voila loses changes made soon after
             self.figure = figure_widget(self._figure())
             for trace in self.figure.data:
                 trace.on_click(self._on_click)
@@ -64,28 +64,28 @@ class RooflineView(ipywidgets.VBox):
             beside = ipywidgets.Box([plot, self.table])
             beside.add_class("maiprof-beside")
             shown = [self.words, beside]
-            self._refresh()
             later = Delayed(self._refresh, _QUIET_S)
             link.observe(lambda _change: later.request(), ["window", "ranks"])
             link.observe(lambda _change: self._repaint(), "selection")
         super().__init__([*shown, self.status])
         self.add_class("maiprof-curves")
 
+    def _ask(self) -> None:
+        """Find the rows of what is looked at now, and the words about them."""
+        try:
+            rows = roofline(self.session, window=self.link.window)
+        except NotAnswerableError as problem:
+            rows = self.found.head(0)
+            self.words.value = f'<div class="maiprof-sub">{escaping.text(problem.sentence)}</div>'
+        else:
+            ranks = self.link.ranks
+            rows = rows[rows["rank"].isin(ranks)] if ranks else rows
+            self.words.value = _words(rows, self.peaks)
+        self.found = rows.head(MAX_ROWS).reset_index(drop=True)
+
     def _refresh(self) -> None:
-        """Ask for what is looked at now."""
         with self.status.guard():
-            try:
-                rows = roofline(self.session, window=self.link.window)
-            except NotAnswerableError as problem:
-                rows = self.found.head(0)
-                self.words.value = (
-                    f'<div class="maiprof-sub">{escaping.text(problem.sentence)}</div>'
-                )
-            else:
-                ranks = self.link.ranks
-                rows = rows[rows["rank"].isin(ranks)] if ranks else rows
-                self.words.value = _words(rows, self.peaks)
-            self.found = rows.head(MAX_ROWS).reset_index(drop=True)
+            self._ask()
             repainted(self.figure, self._figure())
             self.table.show(_shown(self.found), self._names())
 
@@ -167,16 +167,10 @@ def _shown(rows: pd.DataFrame) -> pd.DataFrame:
         "k": rows["k"],
         "Calls": rows["calls"],
         "Share of device's work (%)": (rows["share"] * 100).round(2),
-        "TFLOP/s": _significant(rows["tflops"]),
+        "TFLOP/s": rows["tflops"].round(2),
         "Of its roof (%)": (rows["roof_share"] * 100).round(1),
     }
     if rows[["recording", "device"]].drop_duplicates().shape[0] > 1:
         shown["Device"] = rows["device"].astype("str")
         shown["Rank"] = rows["rank"].astype("str")
     return pd.DataFrame(shown).reset_index(drop=True)
-
-
-def _significant(values: pd.Series) -> pd.Series:
-    """To three significant digits, still numbers to sort by."""
-    size = np.floor(np.log10(values.where(values > 0, 1).to_numpy(float)))
-    return (values / 10 ** (size - 2)).round() * 10 ** (size - 2)
