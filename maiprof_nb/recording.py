@@ -44,7 +44,7 @@ class Recording:
     source : str
         Path or URL it was read from.
     kind : str
-        ``trace``, ``snapshot`` or ``metrics``.
+        ``trace``, ``snapshot``, ``timeline`` (memory by category), ``stacks`` or ``metrics``.
     format : str
         The file format by name, e.g. ``kineto-json``.
     tables : Mapping of str to DataFrame

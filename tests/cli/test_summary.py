@@ -198,7 +198,7 @@ def test_every_file_of_the_corpus_is_summed_up_or_refused_politely(path, capsys)
     assert found["recordings"]
     for one in found["recordings"]:
         assert set(one) == ONE
-        assert one["kind"] in {"trace", "snapshot", "metrics"}
+        assert one["kind"] in {"trace", "snapshot", "metrics", "timeline"}
         assert one["span_ns"] >= 0
         assert all(type(rows) is int and rows >= 0 for rows in one["tables"].values())
         assert all(type(count) is int and count >= 0 for count in one["events"].values())
