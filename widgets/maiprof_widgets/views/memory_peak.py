@@ -231,7 +231,7 @@ class MemoryPeakView(ipywidgets.VBox):
         """A figure anew: a page says that it is dark while it draws, and may lose an update."""
         with self.status.guard():
             self.figure = figure_widget(self._drained())
-            self._drain.children = (*self._drain.children[:-1], self.figure)
+            self._drain.children = (self._drain.children[0], FitView(), self.figure)
 
 
 _DRAIN = (
