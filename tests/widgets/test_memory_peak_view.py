@@ -11,6 +11,7 @@ from maiprof_nb import units
 from maiprof_nb.session import Session
 from maiprof_nb.timebase import TimeWindow
 from maiprof_widgets.dashboards.memory import MemoryDashboard
+from maiprof_widgets.figures.theme import DARK
 from maiprof_widgets.link import LinkState, Selection
 from maiprof_widgets.views.memory_diff import MemoryDiffView
 from maiprof_widgets.views.memory_peak import MemoryPeakView
@@ -125,6 +126,17 @@ def test_the_drain_ends_at_what_is_never_freed(view: MemoryPeakView) -> None:
     shown = [trace for trace in view.figure.data if trace.visible]
     assert sum(trace.y[0] for trace in shown) == pytest.approx(3.0)
     assert sum(trace.y[-1] for trace in shown) == pytest.approx(1.0)
+
+
+def test_the_drain_turns_dark_and_follows_from_there(view: MemoryPeakView) -> None:
+    view.link.dark = True
+    assert view.figure.layout.font.color == DARK.text
+    assert view._drain.children[-1] is view.figure
+    view.link.window = TimeWindow(view.session.span.end_ns - 1_000, view.session.span.end_ns)
+    assert view.figure.layout.font.color == DARK.text
+    assert sum(trace.y[0] for trace in view.figure.data if trace.visible) == pytest.approx(
+        2 + 1 / 1024
+    )
 
 
 def test_no_memory_and_one_moment_only(samples: Path) -> None:

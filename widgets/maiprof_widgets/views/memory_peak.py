@@ -78,13 +78,10 @@ class MemoryPeakView(ipywidgets.VBox):
         with self.status.guard():
             self.peak = self._asked()
         self.figure = figure_widget(self._drained())
-        self._dark, self._drawn = link.dark, False
-        fit = FitView()
-        fit.on_msg(self._on_drawn)
         choices = _row(_TITLE, self.device, self.when, self._point)
         by = _row("Held by", self.by)
         self._drain = ipywidgets.VBox(
-            [ipywidgets.HTML(_DRAIN), fit, self.figure], layout={"overflow": "visible"}
+            [ipywidgets.HTML(_DRAIN), FitView(), self.figure], layout={"overflow": "visible"}
         )
         self._parts = ipywidgets.VBox(
             [by, self.table, HeaderSort(), self._caption, self.flame, self._drain],
@@ -230,15 +227,11 @@ class MemoryPeakView(ipywidgets.VBox):
                     line=new.line, fillcolor=new.fillcolor,
                 )  # fmt: skip
 
-    def _on_drawn(self, *_message: Any) -> None:
-        self._drawn = True
-        self._on_dark(None)
-
     def _on_dark(self, _change: Any) -> None:
-        if self._drawn and self._dark != self.link.dark:
-            self._dark = self.link.dark
-            with self.status.guard():
-                self._redraw()
+        """A figure anew: a page says that it is dark while it draws, and may lose an update."""
+        with self.status.guard():
+            self.figure = figure_widget(self._drained())
+            self._drain.children = (self._drain.children[0], FitView(), self.figure)
 
 
 _DRAIN = (
