@@ -56,7 +56,7 @@ def _of_device(session: Session, log: MemoryLog, end: Moment) -> Answer:
     whole = "none of it in wholly free segments"
     if end.cached_segments:
         count = times(end.cached_segments, "wholly free segment")
-        whole = f"{units.size(end.cached_bytes)} of it in {count} that empty_cache() would give back"
+        whole = f"{units.size(end.cached_bytes)} of it in {count}, which empty_cache() gives back"
     return Found(
         title=f"{figure}, {whole}; at the peak of the log {units.percent(needed)} are in use",
         severity="low" if needed >= NEEDED_SHARE else "medium",
