@@ -53,14 +53,10 @@ def _of_device(session: Session, log: MemoryLog, end: Moment) -> Answer:
     never = end.cached_bytes >= CACHED_SHARE * end.reserved_bytes and needed < NEVER_SHARE
     if not (share >= UNUSED_SHARE or never) or end.unused_bytes < LEAST_BYTES:
         return Passed(f"{figure}.")
-    whole = (
-        "none of it in wholly free segments"
-        if not end.cached_segments
-        else (
-            f"{units.size(end.cached_bytes)} of it in "
-            f"{times(end.cached_segments, 'wholly free segment')} that empty_cache() would return"
-        )
-    )
+    whole = "none of it in wholly free segments"
+    if end.cached_segments:
+        count = times(end.cached_segments, "wholly free segment")
+        whole = f"{units.size(end.cached_bytes)} of it in {count}, which empty_cache() gives back"
     return Found(
         title=f"{figure}, {whole}; at the peak of the log {units.percent(needed)} are in use",
         severity="low" if needed >= NEEDED_SHARE else "medium",

@@ -17,7 +17,7 @@ def test_mostly_cached() -> None:
     assert (found.outcome, found.severity) == ("found", "medium")
     assert found.size_bytes == 3 * GIB
     assert "75.0 % of 4.00 GiB reserved is unused" in found.title
-    assert "3.00 GiB of it in 1 wholly free segment that" in found.title
+    assert "3.00 GiB of it in 1 wholly free segment, which" in found.title
 
 
 def test_a_cache_that_was_needed_is_low() -> None:
