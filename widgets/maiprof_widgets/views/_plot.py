@@ -70,7 +70,7 @@ class PlotWidget(go.FigureWidget):
     """Plotly's own widget, started in a way that a busy machine does not break."""
 
     _esm = module("plot.js")
-    _plotly = traitlets.Unicode(str(go.FigureWidget._esm)).tag(sync=True)
+    _plotly = traitlets.Unicode(str(go.FigureWidget._esm)).tag(sync=True)  # noqa: SLF001
 
 
 def figure_widget(figure: go.Figure) -> go.FigureWidget:
