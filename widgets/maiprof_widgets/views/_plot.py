@@ -7,6 +7,7 @@ from typing import Any
 
 import anywidget
 import plotly.graph_objects as go
+import traitlets
 
 from maiprof_widgets.link import LinkState
 from maiprof_widgets.views._static import module
@@ -65,8 +66,15 @@ def repainted(widget: go.FigureWidget, made: go.Figure) -> None:
             old.update(new.to_plotly_json())
 
 
+class PlotWidget(go.FigureWidget):
+    """Plotly's own widget, started in a way that a busy machine does not break."""
+
+    _esm = module("plot.js")
+    _plotly = traitlets.Unicode(str(go.FigureWidget._esm)).tag(sync=True)  # noqa: SLF001
+
+
 def figure_widget(figure: go.Figure) -> go.FigureWidget:
     """A living widget of a figure that is complete."""
-    widget = go.FigureWidget(figure)
+    widget = PlotWidget(figure)
     widget._config = dict(_CONFIG)  # noqa: SLF001 - the only way plotly offers
     return widget
