@@ -19,6 +19,7 @@ _MI200 = "AMD Instinct MI200 series data sheet; half a card, as each of its two 
 _MI210 = "AMD Instinct MI210 data sheet"
 _MI300X = "AMD Instinct MI300X data sheet"
 _MI325X = "AMD Instinct MI325X data sheet"
+_SIMULATED = "the invented card of sample_traces, which its own kernels do not reach"
 _MI355X = "AMD Instinct MI355X data sheet"
 
 
@@ -57,6 +58,8 @@ _CDNA3 = {
 # Name of the device in the trace, least memory (GB of 10^9) where names do not tell variants
 # apart, and the peaks. The first that fits counts.
 _DEVICES: tuple[tuple[str, float, Peaks], ...] = (
+    (r"^Simulated GPU 80GB$", 0, Peaks("simulated GPU", {"fp32": 19.5, "fp16": 312}, 2039,
+        _SIMULATED)),
     (r"V100S-PCI", 0, Peaks("V100S PCIe", {"fp64": 8.2, "fp32": 16.4, "fp16": 130}, 1134, _V100)),
     (r"V100-PCI", 0, Peaks("V100 PCIe", {"fp64": 7, "fp32": 14, "fp16": 112}, 900, _V100)),
     (

@@ -34,11 +34,11 @@ def test_boxes_are_bytes_and_a_click_chooses_the_stack(page: Page, address: str)
     expect(page.get_by_text("gaps only")).to_be_hidden()
     box = page.locator("canvas.mp-canvas").bounding_box()
     assert box is not None
-    page.mouse.move(box["x"] + 10, box["y"] + 4.5 * ROW)
+    page.mouse.move(box["x"] + 10, box["y"] + 5.5 * ROW)
     expect(page.locator(".mp-tip")).to_contain_text("recommender/model.py(47): forward")
     expect(page.locator(".mp-tip")).to_contain_text("8.81 GiB with callees (92 %), 0 B own")
     expect(page.locator(".mp-tip")).to_contain_text("53 blocks")
-    page.mouse.click(box["x"] + 10, box["y"] + 4.5 * ROW)
+    page.mouse.click(box["x"] + 10, box["y"] + 5.5 * ROW)
     shown.settle()
     stacks = loaded("leak").table("stacks").set_index("stack")["label"]
     chosen = view.link.selection

@@ -22,7 +22,7 @@ from maiprof_nb.collection.simulation.metrics_text import SAMPLE_NS
 from maiprof_nb.findings.rules import RULES
 from tests.conftest import CORPUS
 from tests.findings.asking import finding
-from tests.shipped_samples import SCENARIOS, loaded, truth
+from tests.shipped_samples import FOLDERS, loaded, truth
 from tests.simulated_jobs import job
 
 pytestmark = pytest.mark.xdist_group("simulated samples")
@@ -178,4 +178,4 @@ def test_the_clock_that_heat_holds_down() -> None:
 
 def test_the_samples_are_the_ones_of_the_table() -> None:
     named = {name.removeprefix("sample:") for *_, name in ASKED if name.startswith("sample:")}
-    assert named <= set(SCENARIOS)
+    assert named <= set(FOLDERS)

@@ -32,7 +32,7 @@ def test_the_shape_of_the_curve_by_the_simulated_truth():
     rising = memory_shape_verdict(loaded("leak"))
     assert rising.figure.startswith("Rising. The floor rises by 192 MiB a step")
     assert "recommender/model.py:47" in rising.figure
-    assert "Also: 1.81 GiB" in rising.meaning  # and torn into holes
+    assert "at the end 1.81 GiB" in rising.meaning  # and torn into holes
     assert "loss.item()" in rising.attempt
     healthy = memory_shape_verdict(loaded("before"))
     assert healthy.figure.startswith("A sawtooth. 47 teeth")
