@@ -11,6 +11,7 @@ import pandas as pd
 from maiprof_nb.analysis._memory_origins import modules_by_stack
 from maiprof_nb.analysis._memory_phases import phases_at, phases_of_stacks, steps_at
 from maiprof_nb.analysis._nesting import nesting_order, parents
+from maiprof_nb.analysis._remember import remembered
 from maiprof_nb.analysis.active_memory import MemoryDevice, MemoryLog, memory_devices, memory_log
 from maiprof_nb.analysis.operator_ranking import with_origin
 from maiprof_nb.analysis.phases import PHASES, phase_calls
@@ -19,7 +20,6 @@ from maiprof_nb.session import Session
 Ints = npt.NDArray[np.int64]
 
 _NONE = -1
-_KEY = "_makers"
 
 
 def allocation_makers(session: Session, device: MemoryDevice | None = None) -> pd.DataFrame:
@@ -58,10 +58,7 @@ def allocation_makers(session: Session, device: MemoryDevice | None = None) -> p
 
 def makers_of(session: Session, log: MemoryLog) -> pd.DataFrame:
     """As `allocation_makers`, of a log already replayed; remembered with the log."""
-    if _KEY not in log.__dict__:
-        log.__dict__[_KEY] = _makers(session.whole, log)
-    found: pd.DataFrame = log.__dict__[_KEY]
-    return found
+    return _makers(log, session.whole)
 
 
 def maker(session: Session, recording: int | None, allocation: int) -> pd.Series[Any] | None:
@@ -99,7 +96,8 @@ def threads_of_allocations(session: Session, log: MemoryLog) -> pd.Series[Any] |
     return log.allocations["allocation"].map(of_event).reset_index(drop=True)  # ids are events'
 
 
-def _makers(session: Session, log: MemoryLog) -> pd.DataFrame:
+@remembered
+def _makers(log: MemoryLog, session: Session) -> pd.DataFrame:
     lives = log.allocations
     operators = session.table("operators")
     operators = operators[operators["recording"].isin(traces_of(session, log)).to_numpy()]
