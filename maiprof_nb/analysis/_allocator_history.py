@@ -13,6 +13,7 @@ import pandas as pd
 
 from maiprof_nb.allocator import AllocatorSettings, segment_lives
 from maiprof_nb.analysis._memory_log import HOST, MemoryDevice, log_positions, memory_devices
+from maiprof_nb.analysis._remember import remembered
 from maiprof_nb.errors import NotAnswerableError, UsageError
 from maiprof_nb.session import Session
 
@@ -60,7 +61,9 @@ class AllocatorHistory:
 
 
 def allocator_history(session: Session, device: MemoryDevice | None = None) -> AllocatorHistory:
-    """Follow one device's blocks and segments back from the final state through the log.
+    """Follow one device's blocks and segments back from the final state through the log, once.
+
+    Whatever is selected, it is that of the whole session.
 
     Raises
     ------
@@ -82,6 +85,11 @@ def allocator_history(session: Session, device: MemoryDevice | None = None) -> A
             f"{device.label} is no snapshot of this session",
             remedy=f"Here: {'; '.join(found.label for found in known)}",
         )
+    return _followed(session.whole, device)
+
+
+@remembered
+def _followed(session: Session, device: MemoryDevice) -> AllocatorHistory:
     recording = session.recordings[device.recording]
     offset_ns = session.placements[device.recording].offset_ns
     settings = AllocatorSettings.of_snapshot(recording.meta.get("allocator_settings") or {})

@@ -161,18 +161,14 @@ def memory_log(session: Session, device: MemoryDevice | None = None) -> MemoryLo
             f"{device.label} is not in this session",
             remedy=f"Here: {'; '.join(d.label for d in known)}",
         )
-    logs = _logs(session)
-    if device not in logs:
-        recording = session.recordings[device.recording]
-        offset_ns = session.placements[device.recording].offset_ns
-        logs[device] = _REPLAYS[device.kind](recording, device, offset_ns)
-    return logs[device]
+    return _replayed(session.whole, device)
 
 
 @remembered
-def _logs(_session: Session) -> dict[MemoryDevice, MemoryLog]:
-    """Those replayed so far."""
-    return {}
+def _replayed(session: Session, device: MemoryDevice) -> MemoryLog:
+    recording = session.recordings[device.recording]
+    offset_ns = session.placements[device.recording].offset_ns
+    return _REPLAYS[device.kind](recording, device, offset_ns)
 
 
 def _snapshot_devices(session: Session, number: int, recording: Recording) -> list[MemoryDevice]:

@@ -17,27 +17,20 @@ from maiprof_nb.session import Session
 Ints = npt.NDArray[np.int64]
 
 OUTSIDE = "outside modules"
-_MODULE = "nn.Module: "
 _FRAME = re.compile(r"^(?P<name>\S+) \((?P<file>.*\.py):(?P<line>\d+)\)$")
 _CALLS_A_MODULE = ("_call_impl", "_wrapped_call_impl", "__call__")
 _LIBRARY = re.compile(r"(?:^|[/\\])(?:torch|site-packages|dist-packages)[/\\]")
 
 
-def modules_of(session: Session, log: MemoryLog, lives: pd.DataFrame) -> pd.Series:
-    """The module each of some allocations was made in.
+def modules_by_stack(log: MemoryLog) -> pd.Series:
+    """The module each allocation was made in, by its stack; missing where that has none.
 
-    As the trace of the same rank names it (``nn.Module:`` frames, innermost), where there is
-    one; else by the stack, which knows the module's file and where it was called, not its name.
+    A stack knows the module's file and where it was called, not its name.
     """
     texts = log.stacks["frames"].astype(object)
-    by_stack = pd.Series(
-        [module_in(str(text).splitlines()) for text in texts],
-        index=log.stacks["stack"].to_numpy(np.int64),
-        dtype=object,
-    )
-    told = lives["stack"].map(by_stack).astype(object).fillna(OUTSIDE)
-    traced = _innermost(session, log, lives, modules=True)
-    return told.where(traced.isna(), traced.str.removeprefix(_MODULE))
+    found = [module_in(str(text).splitlines()) for text in texts]
+    by_stack = pd.Series(found, index=log.stacks["stack"].to_numpy(np.int64), dtype=object)
+    return log.allocations["stack"].map(by_stack).astype(object)
 
 
 def lines_of(session: Session, log: MemoryLog, lives: pd.DataFrame) -> pd.Series:
@@ -46,23 +39,23 @@ def lines_of(session: Session, log: MemoryLog, lives: pd.DataFrame) -> pd.Series
     told = lives["stack"].map(label).astype(object).fillna("no stack recorded")
     if log.device.kind == "snapshot":
         return told
-    traced = _innermost(session, log, lives, modules=False)
+    traced = _innermost(session, log, lives)
     return told.where(traced.isna(), traced)
 
 
-def module_in(frames: Sequence[str]) -> str:
+def module_in(frames: Sequence[str]) -> str | None:
     """The innermost module of the user's own in a stack, innermost frame first; else of any."""
     found = [one for text in frames if (one := _FRAME.match(text))]
     names = [one["name"] for one in found]
     inside = [number for number, name in enumerate(names) if name == "forward"]
     own = [number for number in inside if not _LIBRARY.search(found[number]["file"])]
     if not inside:
-        return OUTSIDE
+        return None
     at = (own or inside)[0]
     callers = (one for one in found[at + 1 :] if one["name"] not in _CALLS_A_MODULE)
     caller = next(callers, None)
     where = "" if caller is None else f", called in {_place(caller)}"
-    return f"module in {_short(found[at]['file'])}{where}"
+    return f"{_short(found[at]['file'])}{where}"
 
 
 def _place(frame: re.Match[str]) -> str:
@@ -74,10 +67,8 @@ def _short(file: str) -> str:
     return "/".join(file.replace("\\", "/").split("/")[-2:])
 
 
-def _innermost(
-    session: Session, log: MemoryLog, lives: pd.DataFrame, *, modules: bool
-) -> pd.Series:
-    """Innermost Python call of the trace around each allocation: a module's, or the user's own.
+def _innermost(session: Session, log: MemoryLog, lives: pd.DataFrame) -> pd.Series:
+    """Innermost Python call of the user's own around each allocation.
 
     Missing where the trace has none, or what was allocated is older than the log. Snapshots do
     not say the thread: of several, the first that is inside a call counts.
@@ -92,8 +83,7 @@ def _innermost(
             continue
         calls = recording.table("python_calls")
         texts = pd.Series(calls["name"].cat.categories, dtype="str")
-        wanted = texts.str.startswith(_MODULE).to_numpy(bool) if modules else is_user_code(texts)
-        calls = calls[np.append(wanted, False)[calls["name"].cat.codes.to_numpy()]]
+        calls = calls[np.append(is_user_code(texts), False)[calls["name"].cat.codes.to_numpy()]]
         offset_ns = session.placements[number].offset_ns
         for _, mine in calls.groupby(["pid", "tid"], observed=True):
             start = mine["ts_ns"].to_numpy(np.int64) + offset_ns

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from functools import wraps
-from typing import TypeVar
+from typing import Concatenate, ParamSpec, TypeVar
 
 S = TypeVar("S")
+P = ParamSpec("P")
 T = TypeVar("T")
 
 
-def remembered(analysis: Callable[[S], T]) -> Callable[[S], T]:
-    """Compute once a session (or a log): they never change, and views ask again at every zoom."""
+def remembered(analysis: Callable[Concatenate[S, P], T]) -> Callable[Concatenate[S, P], T]:
+    """Compute once a session (or a log), and once for each set of further arguments.
+
+    Sessions never change, and views ask again at every zoom.
+    """
     key = f"_remembered_{analysis.__module__}.{analysis.__qualname__}"
 
     @wraps(analysis)
-    def ask(of: S) -> T:
-        if key not in of.__dict__:
-            of.__dict__[key] = analysis(of)
-        found: T = of.__dict__[key]
-        return found
+    def ask(of: S, /, *args: P.args, **named: P.kwargs) -> T:
+        known: dict[Hashable, T] = of.__dict__.setdefault(key, {})
+        asked = (args, *sorted(named.items()))
+        if asked not in known:
+            known[asked] = analysis(of, *args, **named)
+        return known[asked]
 
     return ask

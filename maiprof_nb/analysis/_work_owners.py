@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from maiprof_nb.analysis._nesting import parents
+from maiprof_nb.analysis._host_calls import every_call
+from maiprof_nb.analysis._nesting import nearest_code
 from maiprof_nb.analysis._remember import remembered
 from maiprof_nb.session import Session
 
@@ -51,37 +52,24 @@ class WorkOwners:
 @remembered
 def work_owners(session: Session) -> WorkOwners:
     """Owners by the work's external id, or else by the operator round its launch call."""
-    operators = session.table("operators")[
-        ["recording", "event", "ts_ns", "dur_ns", "pid", "tid", "external_id"]
-    ]
-    launches = session.table("launches")[
-        ["recording", "event", "ts_ns", "dur_ns", "pid", "tid", "correlation"]
-    ]
-    enclosing = _enclosing(operators, launches)
-    count = len(operators)
+    operators = session.table("operators")[["recording", "external_id"]]
+    launches = session.table("launches")[["recording", "correlation"]]
+    of_operators, of_launches = _enclosing(session)
     work = session.table("kernels")[["recording", "external_id", "correlation"]]
-    owner = _matched(work, operators, "external_id", np.arange(count))
-    by_launch = _matched(work, launches, "correlation", enclosing[count:])
-    return WorkOwners(enclosing[:count], np.where(owner >= 0, owner, by_launch))
+    owner = _matched(work, operators, "external_id", np.arange(len(operators)))
+    by_launch = _matched(work, launches, "correlation", of_launches)
+    return WorkOwners(of_operators, np.where(owner >= 0, owner, by_launch))
 
 
-def _enclosing(operators: pd.DataFrame, launches: pd.DataFrame) -> Ints:
-    """The operator round each operator and, after those, round each launch call; or -1."""
-    both = pd.concat(
-        [
-            part[["recording", "ts_ns", "dur_ns"]].assign(
-                thread=part["pid"].astype("str") + " " + part["tid"].astype("str")
-            )
-            for part in (operators, launches)
-        ],
-        ignore_index=True,
-    )
-    lane = both.groupby(["recording", "thread"], dropna=False).ngroup().to_numpy(np.int64)
-    start = both["ts_ns"].to_numpy(np.int64)
-    parent = parents(lane, start, start + both["dur_ns"].to_numpy(np.int64))
-    while (is_launch := parent >= len(operators)).any():  # a call inside a call
-        parent[is_launch] = parent[parent[is_launch]]
-    return parent
+def _enclosing(session: Session) -> tuple[Ints, Ints]:
+    """The operator round each operator, and round each launch call; or -1."""
+    calls = every_call(session)
+    kind, parent = calls["kind"].to_numpy(), calls["parent"].to_numpy(np.int64)
+    operators = np.flatnonzero(kind == "operator")  # in the order of their table, as launches
+    own = np.full(len(calls), _NONE, dtype=np.int64)
+    own[operators] = np.arange(len(operators))
+    around = np.append(nearest_code(own, parent), _NONE)[parent]
+    return around[operators], around[kind == "launch"]
 
 
 def _matched(work: pd.DataFrame, of: pd.DataFrame, key: str, rows: Ints) -> Ints:

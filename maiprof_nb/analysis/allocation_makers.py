@@ -8,10 +8,11 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from maiprof_nb.analysis._memory_origins import modules_by_stack
+from maiprof_nb.analysis._memory_phases import phases_at, phases_of_stacks, steps_at
 from maiprof_nb.analysis._nesting import nesting_order, parents
 from maiprof_nb.analysis._remember import remembered
 from maiprof_nb.analysis.active_memory import MemoryDevice, MemoryLog, memory_devices, memory_log
-from maiprof_nb.analysis.memory_peak import _phase_of_stacks, _phases_at, _steps_at
 from maiprof_nb.analysis.operator_ranking import with_origin
 from maiprof_nb.analysis.phases import PHASES, phase_calls
 from maiprof_nb.session import Session
@@ -56,11 +57,8 @@ def allocation_makers(session: Session, device: MemoryDevice | None = None) -> p
 
 
 def makers_of(session: Session, log: MemoryLog) -> pd.DataFrame:
-    """As `allocation_makers`, of a log already replayed."""
-    known = _known(session)
-    if log.device not in known:
-        known[log.device] = _makers(session, log)
-    return known[log.device]
+    """As `allocation_makers`, of a log already replayed; remembered with the log."""
+    return _makers(log, session.whole)
 
 
 def maker(session: Session, recording: int | None, allocation: int) -> pd.Series[Any] | None:
@@ -68,8 +66,7 @@ def maker(session: Session, recording: int | None, allocation: int) -> pd.Series
     for device in memory_devices(session):
         if recording not in (None, device.recording) or device.axis != "time":
             continue
-        known = _known(session)
-        found = known[device] if device in known else allocation_makers(session, device)
+        found = allocation_makers(session, device)
         mine = found[(found["allocation"] == allocation) & found["event"].notna()]
         if len(mine):
             return mine.iloc[0]
@@ -100,11 +97,7 @@ def threads_of_allocations(session: Session, log: MemoryLog) -> pd.Series[Any] |
 
 
 @remembered
-def _known(_session: Session) -> dict[MemoryDevice, pd.DataFrame]:
-    return {}
-
-
-def _makers(session: Session, log: MemoryLog) -> pd.DataFrame:
+def _makers(log: MemoryLog, session: Session) -> pd.DataFrame:
     lives = log.allocations
     operators = session.table("operators")
     operators = operators[operators["recording"].isin(traces_of(session, log)).to_numpy()]
@@ -125,9 +118,9 @@ def _makers(session: Session, log: MemoryLog) -> pd.DataFrame:
             "clock_unsure": nearest < _slack_ns(session, log, made),
         }
     )
-    step = _steps_at(session, log, at).mask(lives["before_log"].to_numpy(bool))
+    step = steps_at(session, log, at).mask(lives["before_log"].to_numpy(bool))
     return found.assign(
-        module=_modules(session, found),
+        module=_modules(session, log, found),
         phase=_phases(session, log, found),
         step=step.to_numpy(),
     )
@@ -174,21 +167,23 @@ def _slack_ns(session: Session, log: MemoryLog, made: pd.DataFrame) -> Ints:
     return slack[log.device.recording] + slack[made["recording"].fillna(0).to_numpy(np.int64)]
 
 
-def _modules(session: Session, found: pd.DataFrame) -> pd.Series[Any]:
-    module = pd.Series([pd.NA] * len(found), dtype=object)
+def _modules(session: Session, log: MemoryLog, found: pd.DataFrame) -> pd.Series[Any]:
+    """The nn.Module round the operator; else the file and the call of a module in the stack."""
+    module = modules_by_stack(log).reset_index(drop=True)
     known = found["event"].notna().to_numpy(bool)
     if known.any():
         calls = found.loc[known, ["recording", "event"]].astype("int64")
         texts = with_origin(session, calls, by="module")["module"].astype(object)
-        module[known] = texts.where(texts.notna(), pd.NA).to_numpy()
-    return module
+        told = pd.Series(texts.to_numpy(), index=found.index[known], dtype=object).dropna()
+        module[told.index] = told
+    return module.where(module.notna(), pd.NA)
 
 
 def _phases(session: Session, log: MemoryLog, found: pd.DataFrame) -> pd.Series[Any]:
     """By the stack, else by the operator, else by what ran then on any thread."""
     lives = log.allocations
-    by_stack = _phase_of_stacks(log, lives["stack"]).reset_index(drop=True)
-    timed = _phases_at(session, log, lives["ts_ns"].to_numpy(np.int64))
+    by_stack = phases_of_stacks(log, lives["stack"]).reset_index(drop=True)
+    timed = phases_at(session, log, lives["ts_ns"].to_numpy(np.int64))
     timed = timed.mask(lives["before_log"].to_numpy(bool), pd.NA)
     by_operator = _phase_of_operators(session, found)
     told = by_stack.where(by_stack.notna(), by_operator)

@@ -14,9 +14,8 @@ from maiprof_nb.allocator import (
     largest_request,
     rounded,
 )
-from maiprof_nb.analysis._allocator_history import AllocatorHistory
+from maiprof_nb.analysis._allocator_history import AllocatorHistory, allocator_history
 from maiprof_nb.analysis._allocator_replay import KEPT, PACKED, replay, until
-from maiprof_nb.analysis._histories import history_of
 from maiprof_nb.analysis._memory_log import MemoryDevice
 from maiprof_nb.analysis.allocator_state import state_of
 from maiprof_nb.analysis.fragmentation import holes_in
@@ -97,7 +96,7 @@ def failed_requests(session: Session, device: MemoryDevice) -> list[FailedReques
     The log counts a request that the allocator retried after it returned its cache once, as it
     writes the entry only when it gives up.
     """
-    history = history_of(session, device)
+    history = allocator_history(session, device)
     window = session.selected_window
     at = np.flatnonzero(history.events["action"].eq("oom").to_numpy(bool))
     if window is not None and session.placements[device.recording].on_axis:
@@ -120,7 +119,7 @@ def would_be_served(
         the device had free, the answer depends on what lay there before the log, or the log is
         too long to replay here.
     """
-    history = history_of(session, device)
+    history = allocator_history(session, device)
     limit = failed.device_bytes
     if limit is None or len(history.blocks) > _MOST_REQUESTS or not agreement_of(history).exact:
         return None

@@ -52,7 +52,11 @@ class HeldMemory:
 
 
 def held_memory(session: Session, device: MemoryDevice) -> HeldMemory | None:
-    """The final state of a snapshot's device; None where it holds no segment."""
+    """The final state of a snapshot's device; None where it holds no segment.
+
+    Read from the snapshot's own blocks, not followed through the log as `allocator_state` does
+    for any moment: so it is right where the log is missing, cut or contradicts the blocks.
+    """
     recording = session.recordings[device.recording]
     segments = recording.table("segments")
     segments = segments[segments["device"] == device.device]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from maiprof_nb.analysis._memory_origins import OUTSIDE
 from maiprof_nb.analysis.active_memory import MemoryLog
 from maiprof_nb.analysis.allocation_makers import makers_of
 from maiprof_nb.analysis.memory_categories import CATEGORIES, categories_of
@@ -21,7 +21,6 @@ from maiprof_nb.timebase import NS_PER_MS, NS_PER_S
 Ints = npt.NDArray[np.int64]
 
 _NONE = -1
-_FILE = re.compile(r"\((?:[^()]*[/\\])?([^/\\()]+?)(?::\d+|\(\d+\).*)?\)$")
 _AGES = (
     (NS_PER_MS, "under 1 ms"),
     (10 * NS_PER_MS, "1 to 10 ms"),
@@ -70,8 +69,7 @@ def group_allocations(session: Session, log: MemoryLog, by: str) -> AllocationGr
     session, log : Session and MemoryLog
         The recording, and one device's memory in it.
     by : str
-        One of `GROUPINGS`. ``module`` is the nn.Module whose call made it where a trace
-        knows, else the Python file of the stack's innermost line of the user's own;
+        One of `GROUPINGS`. ``module`` and ``phase`` are those of `allocation_makers`;
         ``age`` is how long it lives in the log.
     """
     return GROUPINGS[by](session, log)
@@ -88,17 +86,9 @@ def _by_category(_session: Session, log: MemoryLog) -> AllocationGroups:
 
 
 def _by_module(session: Session, log: MemoryLog) -> AllocationGroups:
-    module = makers_of(session, log)["module"]
-    files = pd.Series(
-        [_file(text) for text in log.stacks["label"].astype(object)],
-        index=log.stacks["stack"].to_numpy(np.int64),
-        dtype=object,
-    )
-    by_file = log.allocations["stack"].map(files).astype(object).reset_index(drop=True)
-    named = module.where(module.notna(), by_file)
-    code, names = pd.factorize(named)
+    code, names = pd.factorize(makers_of(session, log)["module"])
     texts = tuple(str(name) for name in names)
-    return AllocationGroups("module", code.astype(np.int64), texts, "no module or file known")
+    return AllocationGroups("module", code.astype(np.int64), texts, OUTSIDE)
 
 
 def _by_phase(session: Session, log: MemoryLog) -> AllocationGroups:
@@ -143,11 +133,6 @@ def _coded(
     place = {one: code for code, one in enumerate(order)}
     code = values.astype(object).map(place).fillna(_NONE).to_numpy(np.int64)
     return AllocationGroups(by, code, tuple(names or order), missing)
-
-
-def _file(label: str) -> str | None:
-    found = _FILE.search(label)
-    return found[1] if found and found[1] != "??" else None
 
 
 def _streams(session: Session, log: MemoryLog) -> pd.Series[Any]:

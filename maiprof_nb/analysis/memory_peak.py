@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,12 +9,11 @@ import numpy.typing as npt
 import pandas as pd
 
 from maiprof_nb import units
-from maiprof_nb.analysis._intervals import union
-from maiprof_nb.analysis._memory_origins import OUTSIDE, lines_of, modules_of
+from maiprof_nb.analysis._memory_origins import OUTSIDE, lines_of
+from maiprof_nb.analysis._memory_phases import OPTIMIZER, phases_at, phases_of_stacks, steps_at
 from maiprof_nb.analysis.active_memory import MemoryDevice, MemoryLog, memory_log
+from maiprof_nb.analysis.allocation_makers import makers_of
 from maiprof_nb.analysis.memory_categories import categories_of
-from maiprof_nb.analysis.phases import PHASES, phase_calls
-from maiprof_nb.analysis.steps import steps
 from maiprof_nb.errors import UsageError
 from maiprof_nb.session import Session
 from maiprof_nb.timebase import TimeWindow
@@ -34,19 +32,6 @@ __all__ = [
 
 Ints = npt.NDArray[np.int64]
 
-OPTIMIZER = "optimizer"
-_RANGES = (  # names of a snapshot's own ranges that say the phase
-    (OPTIMIZER, re.compile(r"Optimizer\.step")),
-    ("backward", re.compile(r"backward", re.IGNORECASE)),
-    ("forward", re.compile(r"forward", re.IGNORECASE)),
-    ("data loading", re.compile(r"DataLoader|data_?load", re.IGNORECASE)),
-)
-_STACK_PHASES = (
-    (OPTIMIZER, re.compile(r"optim\w*[/\\]\w+\.py|optimizers?\.py|Optimizer\.step")),
-    ("backward", re.compile(r"torch::autograd::(?:generated|Engine|Node)|evaluate_function"
-                            r"|AccumulateGrad")),
-    ("forward", re.compile(r"\bforward\b|_call_impl")),
-)  # fmt: skip
 GROUPS = ("line", "module", "phase", "step", "category", "stack", "fate")
 FREED, KEPT = "freed", "alive at the end"
 
@@ -76,8 +61,7 @@ class MemoryPeak:
         What was live: ``allocation, size_bytes, ts_ns, end_ns, before_log, stack, label, line,
         module, category, confidence, phase, step, fate`` (``freed`` or ``alive at the end``) and
         ``freed_after_ns``, from the moment to the free. ``line`` is the innermost frame of the
-        user's own code, ``module`` the innermost ``nn.Module`` as a trace names it, or where its
-        ``forward`` was called; ``phase`` and ``step`` are those of the allocation.
+        user's own code; ``module``, ``phase`` and ``step`` are those of `allocation_makers`.
     """
 
     log: MemoryLog
@@ -186,25 +170,21 @@ def state_of(session: Session, log: MemoryLog, state: int) -> MemoryPeak:
     living = ((lives["first_state"] <= state) & (lives["end_state"] > state)).to_numpy(bool)
     live = lives[living].drop(columns=["first_state", "end_state", "requested_bytes"])
     live = live.reset_index(drop=True)
-    kind = categories_of(log)[living]
+    kind, maker = categories_of(log)[living], makers_of(session, log)[living]
     label = log.stacks.set_index("stack")["label"].astype(object)
     names = live["stack"].map(label).astype(object)
-    at = live["ts_ns"].to_numpy(np.int64)
-    old = live["before_log"].to_numpy(bool)
-    phase = _phase_of_stacks(log, live["stack"])
-    timed = _phases_at(session, log, at)
     live = live.assign(
         label=names.fillna("no stack recorded"),
         line=lines_of(session, log, live),
-        module=modules_of(session, log, live),
+        module=maker["module"].fillna(OUTSIDE).to_numpy(),
         category=kind["category"].to_numpy(),
         confidence=kind["confidence"].to_numpy(),
-        phase=phase.where(phase.notna() | old, timed),
-        step=_steps_at(session, log, at).mask(old),
+        phase=maker["phase"].to_numpy(),
+        step=maker["step"].array,
         fate=np.where(live["end_ns"].isna(), KEPT, FREED),
         freed_after_ns=live["end_ns"] - at_ns,
     )
-    step = _steps_at(session, log, np.array([at_ns])).iloc[0]
+    step = steps_at(session, log, np.array([at_ns])).iloc[0]
     return MemoryPeak(
         log=log,
         state=state,
@@ -218,70 +198,9 @@ def state_of(session: Session, log: MemoryLog, state: int) -> MemoryPeak:
 
 
 def _phase_of_peak(session: Session, log: MemoryLog, state: int) -> str | None:
-    timed = _phases_at(session, log, log.ts_ns[state : state + 1]).iloc[0]
+    timed = phases_at(session, log, log.ts_ns[state : state + 1]).iloc[0]
     if not pd.isna(timed):
         return str(timed)
     made = log.allocations[(log.allocations["first_state"] == state) & (state > 0)]
-    told = _phase_of_stacks(log, made["stack"]).dropna()
+    told = phases_of_stacks(log, made["stack"]).dropna()
     return str(told.iloc[0]) if len(told) else None
-
-
-def _phase_of_stacks(log: MemoryLog, stack: pd.Series) -> pd.Series:
-    texts = log.stacks["frames"].astype(object)
-    found = pd.Series(pd.NA, index=log.stacks["stack"].to_numpy(np.int64), dtype=object)
-    for name, pattern in reversed(_STACK_PHASES):
-        found[texts.str.contains(pattern).to_numpy(bool)] = name
-    mapped = stack.map(found) if len(found) else pd.Series(pd.NA, index=stack.index)
-    return mapped.astype(object)
-
-
-def _phases_at(session: Session, log: MemoryLog, at_ns: Ints) -> pd.Series:
-    """The phase at each moment, by the snapshot's own ranges, else by the trace of its rank."""
-    found = np.full(len(at_ns), None, dtype=object)
-    ranges = session.recordings[log.device.recording].table("allocator_ranges")
-    if len(ranges) and log.device.axis in ("time", "own time"):
-        offset = session.placements[log.device.recording].offset_ns
-        names = ranges["name"].astype(object)
-        for name, pattern in reversed(_RANGES):
-            mine = ranges[names.str.contains(pattern).to_numpy(bool)]
-            start = mine["ts_ns"].to_numpy(np.int64) + offset
-            _mark(found, at_ns, start, start + mine["dur_ns"].to_numpy(np.int64), name)
-    if log.device.axis == "time" and pd.isna(found).any():
-        untold = pd.isna(found)
-        traced = np.full(len(at_ns), None, dtype=object)
-        calls = phase_calls(session)
-        if log.device.rank is not None:
-            ranks = {n for n, one in enumerate(session.recordings) if one.rank == log.device.rank}
-            calls = calls[calls["recording"].isin(ranks)]
-        for name in ("data loading", "forward", "backward", OPTIMIZER):  # the last wins
-            mine = calls[calls["phase"] == PHASES.index(name)]
-            start = mine["ts_ns"].to_numpy(np.int64)
-            _mark(traced, at_ns, start, start + mine["dur_ns"].to_numpy(np.int64), name)
-        found[untold] = traced[untold]
-    return pd.Series(found, dtype=object).where(~pd.isna(found), pd.NA)
-
-
-def _mark(found: npt.NDArray[np.object_], at_ns: Ints, start: Ints, end: Ints, name: str) -> None:
-    whole = union(start, end)
-    if len(whole.start_ns) == 0:
-        return
-    row = np.searchsorted(whole.start_ns, at_ns, side="right") - 1
-    found[(row >= 0) & (at_ns <= whole.end_ns[np.maximum(row, 0)])] = name
-
-
-def _steps_at(session: Session, log: MemoryLog, at_ns: Ints) -> pd.Series:
-    """Number of the step at each moment; missing outside steps."""
-    nothing = pd.Series(pd.array([pd.NA] * len(at_ns), dtype="Int64"))
-    if log.device.axis != "time":
-        return nothing
-    marks = steps(session)
-    if log.device.rank is not None:
-        marks = marks[marks["rank"] == log.device.rank]
-    marks = marks[marks["recording"] == marks["recording"].min()]
-    if marks.empty:
-        return nothing
-    start = marks["ts_ns"].to_numpy(np.int64)
-    row = np.searchsorted(start, at_ns, side="right") - 1
-    inside = (row >= 0) & (at_ns <= (start + marks["dur_ns"].to_numpy(np.int64))[row])
-    number = pd.Series(marks["step"].to_numpy(np.int64)[np.maximum(row, 0)], dtype="Int64")
-    return number.where(inside, pd.NA)

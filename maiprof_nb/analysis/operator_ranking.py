@@ -13,6 +13,7 @@ from maiprof_nb.analysis._call_origins import (
     module_of,
     user_line_of,
 )
+from maiprof_nb.analysis._host_calls import lanes
 from maiprof_nb.analysis._nesting import parents, sum_into_ancestors
 from maiprof_nb.analysis._remember import remembered
 from maiprof_nb.errors import UsageError
@@ -140,9 +141,10 @@ def _with_codes(calls: pd.DataFrame, column: str, known: pd.DataFrame) -> pd.Dat
 
 
 def _in_call_tree(session: Session, calls: pd.DataFrame) -> pd.DataFrame:
+    """Nested apart from `every_call`: by the profiler's own rules, which leave calls out."""
     start = calls["ts_ns"].to_numpy(np.int64)
     duration = calls["dur_ns"].to_numpy(np.int64)
-    parent = parents(_lanes(calls), start, start + duration)
+    parent = parents(lanes(calls), start, start + duration)
     name = calls["name"].cat.codes.to_numpy(np.int64)
     device_self = _device_time(session, calls, parent)
     kept, parent, inner = _merge_only_callees(parent, name)
@@ -189,14 +191,6 @@ def _one_name_for_steps(names: pd.Series) -> pd.Categorical:
     codes, categories = pd.factorize(renamed)
     return pd.Categorical.from_codes(
         np.append(codes, -1)[names.cat.codes.to_numpy()], categories=categories
-    )
-
-
-def _lanes(calls: pd.DataFrame) -> Ints:
-    return (
-        calls.groupby(["recording", "pid", "tid"], observed=True, dropna=False)
-        .ngroup()
-        .to_numpy(np.int64)
     )
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from maiprof_nb.allocator import DEFAULT_POOL, MIB, AllocatorSettings
-from maiprof_nb.analysis._allocator_history import AllocatorHistory
+from maiprof_nb.analysis._allocator_history import AllocatorHistory, allocator_history
 from maiprof_nb.analysis._allocator_replay import (
     KEPT,
     PACKED,
@@ -17,7 +17,6 @@ from maiprof_nb.analysis._allocator_replay import (
     reserved_in_states,
     until,
 )
-from maiprof_nb.analysis._histories import history_of
 from maiprof_nb.analysis._memory_log import MemoryDevice
 from maiprof_nb.analysis.allocator_state import free_blocks, state_of
 from maiprof_nb.analysis.fragmentation import holes_in
@@ -135,7 +134,7 @@ def stranded_memory(
     Where the log does not fit the segments and no window is selected, the final state, which the
     snapshot itself holds, stands for all three moments.
     """
-    history = history_of(session, device)
+    history = allocator_history(session, device)
     shown = _states(session, history)
     if len(shown) == 0:
         return None
@@ -165,7 +164,7 @@ def _followed(history: AllocatorHistory, shown: np.ndarray, points: int) -> Stra
 
 def holders(session: Session, device: MemoryDevice, moment: Moment) -> pd.DataFrame:
     """Whose blocks keep the holes open then, as `maiprof_nb.analysis.fragmentation.holes`."""
-    state = state_of(history_of(session, device), moment.state)
+    state = state_of(allocator_history(session, device), moment.state)
     return holes_in(state, session.recordings[device.recording].table("stacks"))
 
 
@@ -200,7 +199,7 @@ def remedies(
     is the better of 64 and 256. ``long-lived first`` asks for what keeps most of the holes open
     before anything else.
     """
-    history = history_of(session, device)
+    history = allocator_history(session, device)
     agreement = agreement_of(history)
     if not agreement.exact or not 0 < agreement.requests <= most_requests:
         return agreement, []

@@ -92,7 +92,7 @@ def test_a_drag_in_the_utilisation_moves_memory_and_table(
 
 
 def test_every_plot_turns_dark(page: Page, server: Server, before: Path) -> None:
-    """Python must wait for each: what is sent to a plot before it is drawn is lost."""
+    """The page says so before a plot listens: what is sent to it then is lost, and said again."""
     page.goto(server.page(theme="dark", recording=str(before / "gpu.csv")))
     expect(page.locator(".js-plotly-plot .main-svg").nth(1)).to_be_visible(timeout=60_000)
     page.wait_for_function(

@@ -20,7 +20,7 @@ NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 EVERY = sorted(NOTEBOOKS.rglob("*.ipynb"))
 GUIDES = sorted((NOTEBOOKS / "guides").glob("*.ipynb"))
 MAX_LINES = 8
-PROGRAM = {"_esm", "_css", "_plotly"}  # of a widget's state, what is not said to anybody
+PROGRAM = {"_esm", "_css", "program"}  # of a widget's state, what is not said to anybody
 PUBLIC = {
     module.__name__: set(module.__all__)
     for module in (maiprof_nb, maiprof_nb.analysis, maiprof_nb.findings, maiprof_widgets)

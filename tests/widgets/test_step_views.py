@@ -26,7 +26,6 @@ from maiprof_widgets import (
 )
 from maiprof_widgets.figures.phase_steps import binned
 from maiprof_widgets.figures.theme import DARK, LIGHT
-from maiprof_widgets.views._plot import GroundView
 from tests import tiny_traces as tiny
 
 SECOND = 1_000_000_000
@@ -168,24 +167,19 @@ def test_a_bar_leads_to_its_step_and_slow_steps_are_marked(before: Session) -> N
     view._on_click(None, SimpleNamespace(xs=[3]), None)
     step = phase_steps(before).query("step == 7").iloc[0]  # the first recorded step is 4
     assert link.window == TimeWindow(step["ts_ns"], step["ts_ns"] + step["dur_ns"])
-    view.children[0].on_drawn()
     link.dark = True
     assert view.figure.layout.font.color == DARK.text
     assert view.status.value == ""
 
 
-def test_a_plot_turns_dark_only_once_the_browser_has_drawn_it(before: Session) -> None:
-    """What Python sends before is lost, so that the plot would stay light."""
+def test_plots_turn_dark(before: Session) -> None:
     link = LinkState()
     made = {"a": before}, {"a": 393_216}
     views = [PhasesView(before, link), JobStatesView(*made, link), UtilisationView(before, link)]
+    assert [view.figure.layout.font.color for view in views] == [LIGHT.text] * 3
     link.dark = True
-    for view in views:
-        ground = next(part for part in view.children if isinstance(part, GroundView))
-        assert view.figure.layout.font.color == LIGHT.text
-        ground.on_drawn()
-        assert view.figure.layout.font.color == DARK.text
-        assert view.status.value == ""
+    assert [view.figure.layout.font.color for view in views] == [DARK.text] * 3
+    assert [view.status.value for view in views] == [""] * 3
 
 
 def test_ranks_share_one_plot_whatever_phases_they_have() -> None:

@@ -73,6 +73,17 @@ export function element(tag, className, text) {
   return made;
 }
 
+/** Puts a tip beside the pointer, inside the view's own box: notebooks clip what reaches out. */
+export function placeTip(tip, root, clientX, clientY) {
+  const place = root.getBoundingClientRect();
+  const x = clientX - place.left;
+  const y = clientY - place.top;
+  const right = x + 16 + tip.offsetWidth > root.clientWidth;
+  tip.style.left = `${Math.max(0, right ? x - tip.offsetWidth - 12 : x + 16)}px`;
+  const low = y + 16 + tip.offsetHeight > root.clientHeight;
+  tip.style.top = `${Math.max(0, low ? y - tip.offsetHeight - 12 : y + 16)}px`;
+}
+
 // --- theme ---------------------------------------------------------------------------------
 
 const HUES = {
@@ -96,6 +107,15 @@ export function mix(from, towards, share) {
   return from.map((part, i) => Math.round(part + (towards[i] - part) * share));
 }
 
+function brightnessOf(colour) {
+  return colour[0] * 0.3 + colour[1] * 0.59 + colour[2] * 0.11;
+}
+
+/** What is readable on a colour. */
+export function inkOn(colour) {
+  return brightnessOf(colour) > 140 ? "#111418" : "#ffffff";
+}
+
 /** Hues, and after them further rounds of the same mixed towards the ground. */
 export function tonesOf(hues, fades, background) {
   return fades.flatMap((fade) => hues.map((hue) => mix(hue, background, fade)));
@@ -114,7 +134,7 @@ function groundOf(node) {
 export function themeOf(root) {
   const style = getComputedStyle(root);
   const background = rgbOf(groundOf(root));
-  const dark = background[0] * 0.3 + background[1] * 0.59 + background[2] * 0.11 < 128;
+  const dark = brightnessOf(background) < 128;
   const named = (name) => style.getPropertyValue(name).trim();
   const hues = HUES[dark ? "dark" : "light"].map(rgbOf);
   return {

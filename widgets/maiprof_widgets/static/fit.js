@@ -1,7 +1,6 @@
 // Notebooks draw a plot before it is on the page, when it cannot know its width: tell it later.
-// And tell Python once it is drawn: a change sent before that is lost.
 
-function render({ model, el }) {
+function render({ el }) {
   el.style.height = "0";
   const fit = () => {
     const plot = el.parentElement?.querySelector(".js-plotly-plot");
@@ -19,7 +18,6 @@ function render({ model, el }) {
     if (!el.parentElement?.querySelector(".js-plotly-plot .main-svg")) return;
     clearInterval(waiting);
     fit();
-    model.send("drawn");
   }, 100);
   return () => {
     observer.disconnect();

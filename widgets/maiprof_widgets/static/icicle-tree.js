@@ -146,3 +146,17 @@ export function shortName(node) {
   const short = frame ? `${frame[3]}  ${frame[1].split("/").pop()}:${frame[2]}` : node.name;
   return node.kind === "forward" ? `backward of ${short}` : short;
 }
+
+/** The box one goes to from `here` by the arrow keys: so many rows down or columns on. */
+export function boxBeside(shown, here, rows, columns) {
+  if (!here) return shown.find((box) => box.row === 0 && box.from === 0);
+  const row = shown.filter((box) => box.row === here.row + rows);
+  if (!rows) {
+    row.sort((a, b) => a.from - b.from);
+    return row[row.indexOf(here) + columns];
+  }
+  const middle = (here.from + here.to) / 2;
+  const holds = (box) => (rows < 0 ? box.from <= middle && middle < box.to
+    : box.from >= here.from - 1e-9 && box.to <= here.to + 1e-9);
+  return row.filter(holds).sort((a, b) => (b.to - b.from) - (a.to - a.from))[0];
+}

@@ -1,24 +1,12 @@
 // Call paths as boxes: width is time (or bytes, where the picture's unit says so), callers above
 // callees. Click: look into; Escape: back.
 
-import { bytesText, durationText, element, mix, sizedCanvas, themeOf, watchTheme } from "./canvas-kit.js";
-import { boxesOf, matching, onlyCallee, pathTo, shortName, treeOf } from "./icicle-tree.js";
+import { element, placeTip, sizedCanvas, themeOf, watchTheme } from "./canvas-kit.js";
+import { ROW, keysOf, paintBoxes } from "./icicle-paint.js";
+import { boxBeside, boxesOf, matching, onlyCallee, pathTo, treeOf } from "./icicle-tree.js";
+import { wordsOf } from "./icicle-words.js";
 
-const ROW = 20;
 const MOST_PIXELS = 560; // then the boxes scroll
-const KINDS = [
-  ["own", "Python, your code", 1],
-  ["python", "Python, libraries", 9],
-  ["operator", "operators", 0],
-  ["range", "named ranges", 2],
-  ["launch", "runtime calls", 3],
-  ["forward", "the backward pass of a line of yours", 5],
-  ["native", "native code, or no stack", 7],
-  ["small", "small ones, together", null],
-];
-
-const kindOf = (node) => (node.own && node.kind === "python" ? "own" : node.kind);
-
 function render({ model, el }) {
   const root = element("div", "maiprof mp-icicle");
   const header = element("div", "mp-header");
@@ -57,8 +45,7 @@ function render({ model, el }) {
   let cursor = null; // id of the node the pointer or the keys are on
   let found = { found: new Set(), total: 0 };
   let frame = 0;
-  const inBytes = () => model.get("picture").unit === "bytes";
-  const amount = (value) => (inBytes() ? bytesText(value) : durationText(value / 1e3));
+  const words = wordsOf(() => model.get("picture").unit, () => whole);
   const stage = sizedCanvas(stageHost, ROW, () => {
     theme = themeOf(root); // notebooks render before they attach, when styles are not known yet
     showLegend();
@@ -83,12 +70,12 @@ function render({ model, el }) {
     facts.textContent = picture.facts ?? "";
     empty.textContent = picture.empty ?? "";
     empty.hidden = !picture.empty;
-    gapsBox.hidden = inBytes();
+    gapsBox.hidden = picture.unit === "bytes";
     for (const part of [scroller, legend, search, everyBox, back]) part.hidden = Boolean(picture.empty);
     layers = [];
     grow();
     if (focus >= 0) look();
-    canvas.setAttribute("aria-label", `${picture.title}. ${picture.facts ?? ""} ${inWords()}`);
+    canvas.setAttribute("aria-label", `${picture.title}. ${picture.facts ?? ""} ${words.most(nodes)}`);
     root.dataset.painted = String(Number(root.dataset.painted ?? 0) + 1);
   }
 
@@ -124,12 +111,6 @@ function render({ model, el }) {
     root.dataset.refined = String(Number(root.dataset.refined ?? 0) + 1);
   }
 
-  function inWords() {
-    const own = nodes.filter((node) => node.own).sort((a, b) => b.self - a.self)[0];
-    if (!own || !own.self) return "";
-    return `Most own ${inBytes() ? "bytes" : "time"} of your code: ${own.name}, ${amount(own.self)}.`;
-  }
-
   function lay() {
     if (stage.width === 0) return;
     boxes = nodes.length ? boxesOf(nodes, focus, everyOn.checked) : [];
@@ -146,71 +127,11 @@ function render({ model, el }) {
     if (!frame) frame = requestAnimationFrame(draw);
   }
 
-  function colourOf(node) {
-    if (node.kind === "threads" || node.kind === "small") return theme.rest;
-    const kind = kindOf(node);
-    const tone = KINDS.find(([name]) => name === kind)?.[2] ?? 7;
-    return theme.tones[tone];
-  }
-
   function draw() {
     frame = 0;
-    const { context, ratio } = stage;
-    context.setTransform(ratio, 0, 0, ratio, 0, 0);
-    context.clearRect(0, 0, stage.width, stage.height);
-    context.textBaseline = "middle";
-    context.textAlign = "left";
-    const chosen = model.get("selected");
-    for (const box of boxes) {
-      const left = box.from * stage.width;
-      const width = (box.to - box.from) * stage.width;
-      if (width < 0.3) continue;
-      let colour = colourOf(box.node);
-      const searched = search.value.trim() && !found.found.has(box.node.id);
-      if (box.caller || searched) colour = mix(colour, theme.background, 0.7);
-      const drawn = Math.max(width - 1, 0.5);
-      context.fillStyle = `rgb(${colour.join(",")})`;
-      context.fillRect(left, box.row * ROW, drawn, ROW - 1);
-      if (box.node.id === cursor) outline(left, box.row, drawn, theme.ink, 1.5);
-      else if (chosen.name === box.node.name) outline(left, box.row, drawn, theme.accent, 2);
-      if (width > 34) label(box, left, drawn, colour);
-    }
-  }
-
-  function outline(left, row, width, colour, line) {
-    const { context } = stage;
-    context.strokeStyle = colour;
-    context.lineWidth = line;
-    context.strokeRect(left + line / 2, row * ROW + line / 2, Math.max(width - line, 1), ROW - 1 - line);
-  }
-
-  function label(box, left, width, colour) {
-    const { context } = stage;
-    const light = colour[0] * 0.3 + colour[1] * 0.59 + colour[2] * 0.11 > 140;
-    context.font = `${box.node.own ? 600 : 400} 12px ${theme.font}`;
-    context.fillStyle = light ? "#111418" : "#ffffff";
-    const seen = Math.max(left, 0);
-    let text = (box.passed.length ? "… " : "") + shortName(box.node);
-    const share = ` ${shareText(box.node)}`;
-    const room = width - 10;
-    const fits = (words) => context.measureText(words).width <= room;
-    if (fits(text + share)) text += share;
-    else if (!fits(text)) {
-      let low = 0;
-      let high = text.length;
-      while (low < high) {
-        const middle = (low + high + 1) >> 1;
-        if (fits(`${text.slice(0, middle)}…`)) low = middle;
-        else high = middle - 1;
-      }
-      text = low > 1 ? `${text.slice(0, low)}…` : "";
-    }
-    context.fillText(text, seen + 5, box.row * ROW + ROW / 2);
-  }
-
-  function shareText(node) {
-    const share = (100 * node.total) / whole;
-    return `${share < 1 ? share.toPrecision(1) : share.toFixed(share < 10 ? 1 : 0)} %`;
+    const searched = Boolean(search.value.trim());
+    const marks = { cursor, chosen: model.get("selected").name, searched, found: found.found };
+    paintBoxes(stage, boxes, theme, marks, words.share);
   }
 
   function boxAt(point) {
@@ -224,23 +145,6 @@ function render({ model, el }) {
     return { x: event.clientX - area.left, y: event.clientY - area.top };
   }
 
-  function describe(node) {
-    if (node.kind === "small") {
-      return { times: `${amount(node.total)} together (${shareText(node)})`,
-        counts: "too small to draw here; a click looks into their caller" };
-    }
-    const times = `${amount(node.total)} with callees (${shareText(node)}), `
-      + `${amount(node.self)} own`;
-    const small = node.pruned ? `, ${amount(node.pruned)} in small callees` : "";
-    if (inBytes()) return { times: times + small, counts: plural(node.calls, "block") };
-    const calls = node.kind === "threads" ? "" : `, ${plural(node.calls, "call")}`;
-    return { times: times + small, counts: plural(node.threads, "thread") + calls };
-  }
-
-  function plural(count, noun) {
-    return `${count.toLocaleString("en-US")} ${noun}${count === 1 ? "" : "s"}`;
-  }
-
   function hover(event) {
     const point = pointOf(event);
     const box = boxAt(point);
@@ -248,7 +152,7 @@ function render({ model, el }) {
     canvas.style.cursor = box ? "pointer" : "default";
     tip.hidden = !box;
     if (!box) return;
-    const { times, counts } = describe(box.node);
+    const { times, counts } = words.describe(box.node);
     const passed = box.passed.map((node) => node.name);
     tip.replaceChildren(element("strong", "", box.node.name), element("div", "", times),
       element("div", "mp-dim", counts));
@@ -257,13 +161,7 @@ function render({ model, el }) {
         element("pre", "mp-frames", passed.slice(0, 8).join("\n")
           + (passed.length > 8 ? `\n… ${passed.length - 8} more` : "")));
     }
-    const place = root.getBoundingClientRect();
-    const x = event.clientX - place.left;
-    const y = event.clientY - place.top;
-    const right = x + 16 + tip.offsetWidth > root.clientWidth;
-    tip.style.left = `${Math.max(0, right ? x - tip.offsetWidth - 12 : x + 16)}px`;
-    const low = y + 16 + tip.offsetHeight > root.clientHeight;
-    tip.style.top = `${Math.max(0, low ? y - tip.offsetHeight - 12 : y + 16)}px`;
+    placeTip(tip, root, event.clientX, event.clientY);
   }
 
   function move(id, speak) {
@@ -275,19 +173,11 @@ function render({ model, el }) {
   }
 
   function say(id) {
-    if (id === null) said.textContent = searchWords();
+    if (id === null) said.textContent = search.value.trim() ? words.matches(found) : "";
     else {
-      const { times, counts } = describe(nodes[id]);
+      const { times, counts } = words.describe(nodes[id]);
       said.textContent = `${nodes[id].name}: ${times}; ${counts}.`;
     }
-  }
-
-  function searchWords() {
-    if (!search.value.trim()) return "";
-    const count = found.found.size;
-    if (!count) return "No frame here has that in its name.";
-    return `${count} call path${count === 1 ? "" : "s"}, ${amount(found.total)} `
-      + `(${((100 * found.total) / whole).toFixed(1)} % of ${inBytes() ? "all" : "the host time"} shown).`;
   }
 
   function lookInto(id) {
@@ -324,19 +214,7 @@ function render({ model, el }) {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     const shown = boxes.filter((box) => (box.to - box.from) * stage.width >= 0.3);
     const here = shown.find((box) => box.node.id === cursor);
-    const step = (rows, columns) => {
-      if (!here) return shown.find((box) => box.row === 0 && box.from === 0);
-      const start = here;
-      const middle = (start.from + start.to) / 2;
-      if (rows) {
-        const row = shown.filter((box) => box.row === start.row + rows);
-        const holds = (box) => (rows < 0 ? box.from <= middle && middle < box.to
-          : box.from >= start.from - 1e-9 && box.to <= start.to + 1e-9);
-        return row.filter(holds).sort((a, b) => (b.to - b.from) - (a.to - a.from))[0];
-      }
-      const row = shown.filter((box) => box.row === start.row).sort((a, b) => a.from - b.from);
-      return row[row.indexOf(start) + columns];
-    };
+    const step = (rows, columns) => boxBeside(shown, here, rows, columns);
     const go = (box) => {
       if (!box) return;
       move(box.node.id, true);
@@ -364,14 +242,8 @@ function render({ model, el }) {
   }
 
   function showLegend() {
-    const kinds = new Set(nodes.map(kindOf));
-    legend.replaceChildren(...KINDS.filter(([kind]) => kinds.has(kind)).map(([, text, tone]) => {
-      const item = element("span", "mp-key");
-      const chip = element("i", "mp-chip");
-      chip.style.background = `rgb(${(tone === null ? theme.rest : theme.tones[tone]).join(",")})`;
-      item.append(chip, element("span", "mp-key-text", text));
-      return item;
-    }), element("span", "mp-dim", "Click: look into. Escape or Back: out again. Arrows: walk."));
+    const how = "Click: look into. Escape or Back: out again. Arrows: walk.";
+    legend.replaceChildren(...keysOf(nodes, theme), element("span", "mp-dim", how));
   }
 
   function retheme() {

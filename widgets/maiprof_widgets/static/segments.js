@@ -1,15 +1,15 @@
 // The allocator's state: segments cut into blocks at one moment, and a slider along the log.
 
 import {
-  arraysOf, bytesText, element, newestWins, sizedCanvas, themeOf, watchTheme,
+  arraysOf, element, newestWins, placeTip, sizedCanvas, themeOf, watchTheme,
 } from "./canvas-kit.js";
-import { HOLE, MERGED, layRows, paintRows, stretchOf, toneOf, withTones } from "./segment-rows.js";
+import { ONE_HEIGHT, cellUnder, paintSegments, writeSizes } from "./segment-paint.js";
+import { MERGED, layRows, withTones } from "./segment-rows.js";
 import { stripKey, stripOf } from "./segment-strip.js";
 import { figuresOf, holdersOf, legendOf, tipLines } from "./segment-words.js";
 
 const PLAY_FRAMES = 300; // the whole log
 const FRAME_MS = 60;
-const ONE_HEIGHT = 30;
 
 function render({ model, el }) {
   const root = element("div", "maiprof mp-segments");
@@ -177,68 +177,18 @@ function render({ model, el }) {
   function draw() {
     frame = 0;
     if (!picture || !laid) return;
-    paint(stage, laid, picture);
+    const marks = { chosen: model.get("selected"), hovered };
+    paintSegments(stage, laid, picture, theme, marks);
     if (laidOne) {
-      paint(oneStage, laidOne, one);
-      sizes();
+      paintSegments(oneStage, laidOne, one, theme, marks);
+      writeSizes(oneStage.context, laidOne, one, theme);
     }
     root.dataset.painted = String(Number(root.dataset.painted ?? 0) + 1);
   }
 
-  function paint(on, rows, of) {
-    const { context, ratio } = on;
-    const chosen = model.get("selected");
-    const apart = chosen.stack !== undefined;
-    const dimmed = (cell) => apart && of.stack[cell] !== chosen.stack;
-    context.setTransform(ratio, 0, 0, ratio, 0, 0);
-    context.clearRect(0, 0, on.width, on.height);
-    paintRows(context, rows, of, theme, dimmed);
-    if (chosen.block !== undefined && chosen.go_to === null) {
-      ring(context, stretchOf(rows, of, chosen.address, chosen.size), theme.accent, 3);
-    }
-    if (hovered && hovered.of === of) {
-      ring(context, rows.cells.filter((piece) => piece.cell === hovered.cell), theme.ink, 2);
-    }
-  }
-
-  function ring(context, pieces, colour, line) {
-    context.strokeStyle = colour;
-    context.lineWidth = line;
-    for (const piece of pieces) {
-      const wide = Math.max(piece.w, 3);
-      context.strokeRect(piece.x, piece.y, wide, piece.h);
-    }
-  }
-
-  /** Sizes inside the blocks of the large segment, where they fit. */
-  function sizes() {
-    const { context } = oneStage;
-    context.font = `11px ${theme.font}`;
-    context.textAlign = "center";
-    context.textBaseline = "middle";
-    for (const piece of laidOne.cells) {
-      const kind = one.kind[piece.cell];
-      const text = kind === HOLE ? `${bytesText(one.size_bytes[piece.cell])} free`
-        : bytesText(one.size_bytes[piece.cell]);
-      if (kind === MERGED || context.measureText(text).width + 8 > piece.w) continue;
-      const colour = toneOf(theme, one.tone[piece.cell]);
-      const light = colour[0] * 0.3 + colour[1] * 0.59 + colour[2] * 0.11 > 140;
-      context.fillStyle = kind === HOLE ? theme.ink : light ? "#111418" : "#ffffff";
-      context.fillText(text, piece.x + piece.w / 2, ONE_HEIGHT / 2);
-    }
-  }
-
   function under(event, rows, of) {
-    const box = event.currentTarget.getBoundingClientRect();
-    const [x, y] = [event.clientX - box.left, event.clientY - box.top];
-    let nearest = null;
-    for (const piece of rows?.cells ?? []) {
-      if (y < piece.y || y > piece.y + piece.h) continue;
-      const off = Math.max(piece.x - x, x - piece.x - piece.w, 0);
-      if (off <= 2 && (!nearest || off < nearest.off)) nearest = { off, cell: piece.cell, segment: piece.segment };
-      if (off === 0) break;
-    }
-    return nearest && { of, ...nearest };
+    const found = cellUnder(event, rows);
+    return found && { of, ...found };
   }
 
   function hover(event, rows, of) {
@@ -257,12 +207,7 @@ function render({ model, el }) {
     const { of, cell } = hovered;
     const single = of.kind[cell] !== MERGED && of.block[cell] >= 0;
     tip.replaceChildren(...tipLines(hovered, single ? blockTip(of.block[cell]) : null));
-    const place = root.getBoundingClientRect();
-    const [x, y] = [pointer.x - place.left, pointer.y - place.top];
-    const right = x + 16 + tip.offsetWidth > root.clientWidth;
-    tip.style.left = `${Math.max(0, right ? x - tip.offsetWidth - 12 : x + 16)}px`;
-    const low = y + 16 + tip.offsetHeight > root.clientHeight;
-    tip.style.top = `${Math.max(0, low ? y - tip.offsetHeight - 12 : y + 16)}px`;
+    placeTip(tip, root, pointer.x, pointer.y);
   }
 
   function blockTip(block) {

@@ -10,7 +10,14 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from maiprof_nb.analysis.active_memory import MemoryLog, MemoryPicture, picture_of
+from maiprof_nb.analysis._remember import remembered
+from maiprof_nb.analysis.active_memory import (
+    MemoryDevice,
+    MemoryLog,
+    MemoryPicture,
+    memory_log,
+    picture_of,
+)
 from maiprof_nb.analysis.allocation_makers import makers_of
 from maiprof_nb.analysis.allocations_during import allocations_during, allocations_in
 from maiprof_nb.analysis.memory_by_event import by_event
@@ -168,6 +175,12 @@ class ShownMemory:
             self.log.allocations.iloc[row], self.categories.iloc[row], self.makers.iloc[row]
         )
         return words.selected(self.log, row, told)
+
+
+@remembered
+def shown_memory(session: Session, device: MemoryDevice | None) -> ShownMemory:
+    """What is worked out for showing one device's memory."""
+    return ShownMemory(session, memory_log(session, device))
 
 
 def _arrays(

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import anywidget
+import ipywidgets
 import plotly.graph_objects as go
 import traitlets
 
-from maiprof_widgets.link import LinkState
 from maiprof_widgets.views._static import module
 
 # The button of showSendToCloud would upload the picture's data to another host.
@@ -23,39 +23,53 @@ _CONFIG: dict[str, Any] = {
 
 
 class FitView(anywidget.AnyWidget):
-    """Invisible; keeps the plot beside it as wide as its place, and says when it is drawn."""
+    """Invisible; keeps the plot beside it as wide as its place."""
 
     _esm = module("fit.js")
 
 
-class GroundView(FitView):
-    """A fit that has its plot drawn again whenever the page turns dark or light.
+class PlotlySource(anywidget.AnyWidget):
+    """Plotly's program for the browser, sent once for all plots."""
 
-    Parameters
-    ----------
-    link : LinkState
-        Says whether the ground is dark.
-    repaint : callable
-        Draws again in the colours of ``link.dark``. Not called before the browser has drawn
-        the plot for the first time: what is sent to it before that is lost.
+    _esm = "export default {};"
+    program = traitlets.Unicode(str(go.FigureWidget._esm)).tag(sync=True)  # noqa: SLF001
+
+
+@cache
+def _source() -> PlotlySource:
+    return PlotlySource()
+
+
+class PlotWidget(go.FigureWidget):
+    """Plotly's own widget, started in a way that a busy machine does not break.
+
+    Notes
+    -----
+    A change sent before the browser listens is lost there, and a browser that opens the page
+    late or again is told the figure as it was made. So it says when it has drawn, and is then
+    told what the figure is by now.
     """
 
-    def __init__(self, link: LinkState, repaint: Callable[[], None]) -> None:
-        super().__init__()
-        self._link, self._repaint = link, repaint
-        self._dark, self._drawn = link.dark, False
+    _esm = module("plot.js")
+    _plotly = traitlets.Instance(PlotlySource).tag(sync=True, **ipywidgets.widget_serialization)
+
+    @traitlets.default("_plotly")
+    def _shared(self) -> PlotlySource:
+        return _source()
+
+    def __init__(self, figure: go.Figure) -> None:
+        super().__init__(figure)
         self.on_msg(self.on_drawn)
-        link.observe(lambda _change: self._follow(), "dark")
 
     def on_drawn(self, *_message: Any) -> None:
-        """The browser has drawn the plot."""
-        self._drawn = True
-        self._follow()
-
-    def _follow(self) -> None:
-        if self._drawn and self._dark != self._link.dark:
-            self._dark = self._link.dark
-            self._repaint()
+        """The browser has drawn the figure as it was made."""
+        if self._last_layout_edit_id == self._last_trace_edit_id == 0:
+            return
+        made, now = self._widget_data, self._data
+        names = {name for trace in (*made, *now) for name in trace} - {"type", "uid"}
+        traces = {name: [trace.get(name) for trace in now] for name in names}
+        layout = {name: self._layout.get(name) for name in {*self._widget_layout, *self._layout}}
+        self._send_update_msg(traces, layout, list(range(len(now))))
 
 
 def repainted(widget: go.FigureWidget, made: go.Figure) -> None:
@@ -64,13 +78,6 @@ def repainted(widget: go.FigureWidget, made: go.Figure) -> None:
         widget.update_layout(made.layout)
         for old, new in zip(widget.data, made.data, strict=True):
             old.update(new.to_plotly_json())
-
-
-class PlotWidget(go.FigureWidget):
-    """Plotly's own widget, started in a way that a busy machine does not break."""
-
-    _esm = module("plot.js")
-    _plotly = traitlets.Unicode(str(go.FigureWidget._esm)).tag(sync=True)  # noqa: SLF001
 
 
 def figure_widget(figure: go.Figure) -> go.FigureWidget:

@@ -8,7 +8,7 @@ from typing import Any
 import anywidget
 import traitlets
 
-from maiprof_nb.analysis.active_memory import MemoryDevice, memory_devices
+from maiprof_nb.analysis.active_memory import MemoryDevice
 from maiprof_nb.analysis.segment_picture import ORDERS, SegmentPicture
 from maiprof_nb.errors import MaiprofError, NotAnswerableError
 from maiprof_nb.session import Session
@@ -18,6 +18,7 @@ from maiprof_widgets.views._moments import moment_of, shares_moments
 from maiprof_widgets.views._segment_log import SegmentLog
 from maiprof_widgets.views._static import module, styles
 from maiprof_widgets.views.delayed import Delayed
+from maiprof_widgets.views.memory_device import Options, device_options
 from maiprof_widgets.views.status import sentence_of
 
 _LOG = logging.getLogger(__name__)
@@ -71,7 +72,7 @@ class AllocatorStateView(anywidget.AnyWidget):
     link = traitlets.Instance(LinkState)
 
     def __init__(self, session: Session, link: LinkState | None = None, **traits: Any) -> None:
-        self._devices: tuple[MemoryDevice, ...] = ()
+        self._options: Options = []
         self._shown: SegmentLog | None = None
         self._state = 0
         super().__init__(session=session, link=link or LinkState(), **traits)
@@ -136,25 +137,23 @@ class AllocatorStateView(anywidget.AnyWidget):
 
     def _show_session(self) -> None:
         ranks, before = self.link.ranks, self._shown
-        known = [d for d in memory_devices(self.session) if d.kind == "snapshot"]
-        self._devices = tuple(
-            d for d in known if ranks is None or d.rank is None or d.rank in ranks
-        )
-        if not self._devices:
+        self._options = device_options(self.session, ranks, kind="snapshot")
+        devices = [device for _, device in self._options]
+        if not devices:
             self._shown = None
             self.about = {"title": "Allocator state", "devices": [], "empty": words.EMPTY}
             return
-        same = before is not None and before.device in self._devices
+        same = before is not None and before.device in devices
         if same and before is not None and before.session is self.session:
             self.about = {**self.about, **self._named(before.device)}
         else:
-            self._show_device(before.device if before is not None and same else self._devices[0])
+            self._show_device(before.device if before is not None and same else devices[0])
 
     def _named(self, device: MemoryDevice) -> dict[str, Any]:
         return {
             "title": f"Allocator state: {device.label}",
-            "devices": [known.label for known in self._devices],
-            "device": self._devices.index(device),
+            "devices": [label for label, _ in self._options],
+            "device": [known for _, known in self._options].index(device),
         }
 
     def _show_device(self, device: MemoryDevice) -> None:
@@ -265,4 +264,4 @@ class AllocatorStateView(anywidget.AnyWidget):
 
     def _choose_device(self, content: dict[str, Any]) -> None:
         self.link.selection = None  # its row is one of the other device's log
-        self._show_device(self._devices[int(content["device"])])
+        self._show_device(self._options[int(content["device"])][1])

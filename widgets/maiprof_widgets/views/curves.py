@@ -18,7 +18,7 @@ from maiprof_widgets.figures.panels import (
     time_scale,
 )
 from maiprof_widgets.link import LinkState
-from maiprof_widgets.views._plot import GroundView, figure_widget
+from maiprof_widgets.views._plot import FitView, figure_widget
 from maiprof_widgets.views.status import StatusLine
 
 BINS = 1200
@@ -49,9 +49,11 @@ class CurvesView(ipywidgets.VBox):
         with self.status.guard():
             panels = self.panels(self.shown)
         self.figure = self._widget(panels)
-        shown = [GroundView(link, self._repaint), self.figure, *self.beneath(), self.status]
+        shown = [FitView(), self.figure, *self.beneath(), self.status]
         super().__init__(shown if panels else [self.status])
         self.add_class("maiprof-curves")
+        if panels:
+            link.observe(lambda _change: self._repaint(), "dark")
         link.observe(self._on_window, "window")
         link.observe(self._on_selection, "selection")
 

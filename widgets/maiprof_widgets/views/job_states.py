@@ -14,7 +14,7 @@ from maiprof_nb.session import Session
 from maiprof_widgets import escaping
 from maiprof_widgets.figures.job_states import job_states_figure
 from maiprof_widgets.link import LinkState
-from maiprof_widgets.views._plot import GroundView, figure_widget, repainted
+from maiprof_widgets.views._plot import FitView, figure_widget, repainted
 from maiprof_widgets.views.status import StatusLine
 
 
@@ -41,8 +41,8 @@ class JobStatesView(ipywidgets.VBox):
         with self.status.guard():
             self.found = job_states(states, rows_per_step)
             self.figure = figure_widget(self._figure())
-            ground = GroundView(link, self._repaint)
-            shown = [ipywidgets.HTML(_table(self.found)), ground, self.figure]
+            shown = [ipywidgets.HTML(_table(self.found)), FitView(), self.figure]
+            link.observe(lambda _change: self._repaint(), "dark")
         super().__init__([*shown, self.status])
         self.add_class("maiprof-curves")
 

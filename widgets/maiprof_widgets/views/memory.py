@@ -12,8 +12,6 @@ from maiprof_nb.analysis.active_memory import (
     MemoryDevice,
     MemoryLog,
     MemoryPicture,
-    memory_devices,
-    memory_log,
     picture_of,
 )
 from maiprof_nb.analysis.memory_by_event import events_of, times_of
@@ -24,8 +22,9 @@ from maiprof_nb.session import Session
 from maiprof_nb.timebase import NS_PER_US, TimeWindow
 from maiprof_widgets.link import LinkState, Selection
 from maiprof_widgets.views import _memory_words as words
-from maiprof_widgets.views._memory_shown import MAX_BANDS, ShownMemory, in_ns, in_us
+from maiprof_widgets.views._memory_shown import MAX_BANDS, ShownMemory, in_ns, in_us, shown_memory
 from maiprof_widgets.views._static import module, styles
+from maiprof_widgets.views.memory_device import Options, device_options
 
 _log = logging.getLogger(__name__)
 
@@ -90,9 +89,7 @@ class MemoryView(anywidget.AnyWidget):
     link = traitlets.Instance(LinkState)
 
     def __init__(self, session: Session, link: LinkState | None = None, **traits: Any) -> None:
-        self._shown: dict[MemoryDevice, ShownMemory] = {}
-        self._replayed_from: Session | None = None
-        self._devices: tuple[MemoryDevice, ...] = ()
+        self._options: Options = []
         self._device: MemoryDevice | None = None
         self._own_window: TimeWindow | None = None
         self._events: tuple[TimeWindow, TimeWindow] | None = None  # zoomed to, and their times
@@ -168,11 +165,7 @@ class MemoryView(anywidget.AnyWidget):
         return self._memory().events.span if self._by_event else self._time_extent
 
     def _memory(self) -> ShownMemory:
-        if self._device not in self._shown:
-            log = memory_log(self.session, self._device)
-            self._shown[log.device] = ShownMemory(self.session, log)
-            return self._shown[log.device]
-        return self._shown[self._device]
+        return shown_memory(self.session, self._device)
 
     def _on_change(self, action: Any) -> Any:
         return lambda _change: self._guarded(action)
@@ -190,15 +183,10 @@ class MemoryView(anywidget.AnyWidget):
             self.status = ""
 
     def _show_session(self) -> None:
-        known = memory_devices(self.session)
-        ranks = self.link.ranks
-        if self._replayed_from is not self.session:
-            self._shown, self._replayed_from = {}, self.session
-        self._devices = tuple(
-            d for d in known if ranks is None or d.rank is None or d.rank in ranks
-        )
-        if self._device not in self._devices:
-            self._device = self._devices[0] if self._devices else None
+        self._options = device_options(self.session, self.link.ranks)
+        devices = [device for _, device in self._options]
+        if self._device not in devices:
+            self._device = devices[0] if devices else None
         self._own_window = None
         self._show_device()
 
@@ -219,8 +207,8 @@ class MemoryView(anywidget.AnyWidget):
             "search": self.search,
             "x_title": words.x_title(log, event_axis=self._by_event),
             "extent_us": in_us(self._extent),
-            "devices": [device.label for device in self._devices],
-            "device": self._devices.index(log.device),
+            "devices": [label for label, _ in self._options],
+            "device": [device for _, device in self._options].index(log.device),
             "notices": words.notices(log),
             "rest_text": words.rest_text(log),
             "reserved": log.reserved_bytes is not None,
@@ -337,7 +325,7 @@ class MemoryView(anywidget.AnyWidget):
         self.link.moment_ns = at
 
     def _choose_device(self, content: dict[str, Any]) -> None:
-        self._device = self._devices[int(content["device"])]
+        self._device = self._options[int(content["device"])][1]
         self._own_window, self._events = None, None
         self.link.selection = None  # its row is one of the other device's log
         self._show_device()

@@ -16,10 +16,14 @@ WIDE = {"width": "max-content", "max_width": "100%"}
 Options = list[tuple[str, MemoryDevice]]
 
 
-def device_options(session: Session, ranks: tuple[int, ...] | None = None) -> Options:
+def device_options(
+    session: Session, ranks: tuple[int, ...] | None = None, *, kind: str | None = None
+) -> Options:
     """Every memory of the session with a label; those that share one also with their file."""
     devices = [
-        one for one in memory_devices(session) if ranks is None or one.rank in (None, *ranks)
+        one
+        for one in memory_devices(session)
+        if (ranks is None or one.rank in (None, *ranks)) and kind in (None, one.kind)
     ]
     count = Counter(one.label for one in devices)
     return [

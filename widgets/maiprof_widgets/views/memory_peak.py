@@ -14,7 +14,7 @@ from maiprof_nb.session import Session
 from maiprof_widgets.figures.memory_drain import memory_drain_figure
 from maiprof_widgets.link import LinkState, Selection
 from maiprof_widgets.views import _peak_words as words
-from maiprof_widgets.views._plot import FitView, figure_widget
+from maiprof_widgets.views._plot import FitView, figure_widget, repainted
 from maiprof_widgets.views.delayed import Delayed
 from maiprof_widgets.views.memory_device import MemoryDeviceChoice
 from maiprof_widgets.views.memory_flame import MemoryFlameView
@@ -101,7 +101,7 @@ class MemoryPeakView(ipywidgets.VBox):
         self.table.observe(self._on_row, "selected_rows")
         self.link.observe(lambda _change: later.request(), ("window", "moment_ns"))
         self.link.observe(self._on_selection, "selection")
-        self.link.observe(self._on_dark, "dark")
+        self.link.observe(lambda _change: self._redraw(), "dark")
 
     def refresh(self) -> None:
         """Look again at what is asked for now."""
@@ -133,8 +133,8 @@ class MemoryPeakView(ipywidgets.VBox):
             self._offer_groups(peak)
             self.headline.value = words.headline(self.session, peak, pointed=self._pointed)
             self.flame.show(peak, f"Bytes by call path, {self._moment(peak)}")
-            if redraw:
-                self._redraw()
+        if redraw:
+            self._redraw()
         self._show_table()
         if self.when.value == "moment" and not self._pointed and not self.status.value:
             self.status.show(_POINT, missing=True)
@@ -218,20 +218,8 @@ class MemoryPeakView(ipywidgets.VBox):
         return memory_drain_figure(drain, axis=axis, dark=self.link.dark)
 
     def _redraw(self) -> None:
-        made = self._drained()
-        with self.figure.batch_update():
-            self.figure.update_layout(made.layout)
-            for old, new in zip(self.figure.data, made.data, strict=True):
-                old.update(
-                    x=new.x, y=new.y, customdata=new.customdata, visible=new.visible,
-                    line=new.line, fillcolor=new.fillcolor,
-                )  # fmt: skip
-
-    def _on_dark(self, _change: Any) -> None:
-        """A figure anew: a page says that it is dark while it draws, and may lose an update."""
         with self.status.guard():
-            self.figure = figure_widget(self._drained())
-            self._drain.children = (self._drain.children[0], FitView(), self.figure)
+            repainted(self.figure, self._drained())
 
 
 _DRAIN = (

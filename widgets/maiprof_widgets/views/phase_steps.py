@@ -15,7 +15,7 @@ from maiprof_nb.session import Session
 from maiprof_nb.timebase import TimeWindow
 from maiprof_widgets.figures.phase_steps import binned, phase_steps_figure
 from maiprof_widgets.link import LinkState
-from maiprof_widgets.views._plot import GroundView, figure_widget, repainted
+from maiprof_widgets.views._plot import FitView, figure_widget, repainted
 from maiprof_widgets.views.status import StatusLine
 
 _HINT = (
@@ -48,8 +48,8 @@ class PhaseStepsView(ipywidgets.VBox):
             self.figure = figure_widget(self._figure())
             for trace in self.figure.data:
                 trace.on_click(self._on_click)
-            shown = [GroundView(link, self._redraw), self.figure, ipywidgets.HTML(_HINT)]
-            link.observe(lambda _change: self._redraw(), "ranks")
+            shown = [FitView(), self.figure, ipywidgets.HTML(_HINT)]
+            link.observe(lambda _change: self._redraw(), ["ranks", "dark"])
         super().__init__([*shown, self.status])
         self.add_class("maiprof-curves")
 

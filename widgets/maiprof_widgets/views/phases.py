@@ -9,7 +9,7 @@ from maiprof_nb.analysis.phases import phases
 from maiprof_nb.session import Session
 from maiprof_widgets.figures.phases import phases_figure
 from maiprof_widgets.link import LinkState
-from maiprof_widgets.views._plot import GroundView, figure_widget, repainted
+from maiprof_widgets.views._plot import FitView, figure_widget, repainted
 from maiprof_widgets.views.status import StatusLine
 
 
@@ -22,7 +22,8 @@ class PhasesView(ipywidgets.VBox):
         shown: list[ipywidgets.Widget] = []
         with self.status.guard():
             self.figure = figure_widget(self._figure())
-            shown = [GroundView(link, self._repaint), self.figure]
+            shown = [FitView(), self.figure]
+            link.observe(lambda _change: self._repaint(), "dark")
         super().__init__([*shown, self.status])
         self.add_class("maiprof-curves")
 

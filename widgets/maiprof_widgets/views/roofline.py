@@ -17,7 +17,7 @@ from maiprof_widgets import escaping
 from maiprof_widgets.figures.roofline import roofline_figure
 from maiprof_widgets.link import LinkState, Selection
 from maiprof_widgets.views._choice_table import ChoiceTable
-from maiprof_widgets.views._plot import GroundView, figure_widget, repainted
+from maiprof_widgets.views._plot import FitView, figure_widget, repainted
 from maiprof_widgets.views.delayed import Delayed
 from maiprof_widgets.views.status import StatusLine
 
@@ -60,13 +60,13 @@ class RooflineView(ipywidgets.VBox):
             for trace in self.figure.data:
                 trace.on_click(self._on_click)
             self.table = ChoiceTable(link, _shown(self.found), self._names(), text_columns=3)
-            plot = ipywidgets.VBox([GroundView(link, self._repaint), self.figure])
+            plot = ipywidgets.VBox([FitView(), self.figure])
             beside = ipywidgets.Box([plot, self.table])
             beside.add_class("maiprof-beside")
             shown = [self.words, beside]
             later = Delayed(self._refresh, _QUIET_S)
             link.observe(lambda _change: later.request(), ["window", "ranks"])
-            link.observe(lambda _change: self._repaint(), "selection")
+            link.observe(lambda _change: self._repaint(), ["selection", "dark"])
         super().__init__([*shown, self.status])
         self.add_class("maiprof-curves")
 
