@@ -18,9 +18,11 @@ from maiprof_nb.analysis.memory_categories import categories_of
 from maiprof_nb.analysis.memory_search import allocations_like, counted
 from maiprof_nb.session import Session
 from maiprof_nb.timebase import NS_PER_US, TimeWindow
+from maiprof_widgets.figures.theme import theme
 from maiprof_widgets.link import Selection
 from maiprof_widgets.views import _memory_words as words
 from maiprof_widgets.views._memory_colours import Colours, MergedColours, colours_of, legend
+from maiprof_widgets.views._refused import refused
 
 Flags = npt.NDArray[np.bool_]
 
@@ -137,6 +139,8 @@ class ShownMemory:
         content = {
             "arrays": [[name, TYPE_CODES[str(a.dtype)]] for name, a in arrays.items()],
             "peak": _peak(drawn, picture),
+            "refused": self._refused(event_axis=event_axis),
+            "alarm": [theme(dark=False).alarm, theme(dark=True).alarm],
             "palette": colours.palette,
             "legend": legend(drawn, colours, picture),
             "merged_names": merged.names,
@@ -144,6 +148,16 @@ class ShownMemory:
             "drawn": words.drawn(picture),
         }
         return content, [array.tobytes() for array in arrays.values()]
+
+    def _refused(self, *, event_axis: bool) -> list[dict[str, Any]]:
+        """Requests that failed, on the axis that is shown."""
+        return [
+            {
+                "us": (int(self.log.states_at(one.ts_ns)) if event_axis else one.ts_ns) / NS_PER_US,
+                "text": one.text,
+            }
+            for one in refused(self.session, self.log.device)
+        ]
 
     def window_line(self, window: TimeWindow) -> str:
         """What was made in the time shown."""
