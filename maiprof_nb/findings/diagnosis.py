@@ -18,7 +18,7 @@ from maiprof_nb.trust import trust
 
 _LOG = logging.getLogger(__name__)
 _ORDER = {FOUND: 0, FAILED: 1, PASSED: 2, NOT_APPLICABLE: 3}
-_END_THE_JOB = ("oom", "memory-leak")  # where severe, read before what only makes it dear
+_END_THE_JOB = ("oom", "memory-leak")  # read before what as severe only makes it dear
 _STATES = ("ok", "reduced", "not answerable")
 
 
@@ -63,7 +63,7 @@ def as_json(finding: Finding) -> dict[str, Any]:
 def importance(finding: Finding) -> tuple[int, int, bool, float, int, str]:
     """Sorts outcomes: what was found first, what ended the job before what made it dear."""
     severity = SEVERITIES.index(finding.severity) if finding.severity else len(SEVERITIES)
-    goes_on = severity > 0 or finding.rule not in _END_THE_JOB
+    goes_on = finding.rule not in _END_THE_JOB
     dear = -(finding.share or 0), -(finding.size_bytes or 0)
     return _ORDER[finding.outcome], severity, goes_on, *dear, finding.rule
 

@@ -59,7 +59,7 @@ def fragmentation_panels(
         values = found[column].to_numpy(np.float64) / per
         return Curve(name, ts_ns, values, style, colour=colours.series[colour], steps=True)
 
-    released = "after empty_cache(), with what the GPU has left" if known_size else (
+    released = "after empty_cache(), GPU's rest included" if known_size else (
         "after empty_cache()"
     )  # fmt: skip
     steps = (

@@ -22,13 +22,14 @@ class Refused:
     ----------
     ts_ns, state : int
         When, in ns of the session and in events of the device's log.
-    text : str
-        What was asked for and what was free; of the largest request only.
+    brief, text : str
+        What was asked for; also what was free. Of the largest request only.
     """
 
     ts_ns: int
     state: int
-    text: str
+    brief: str = ""
+    text: str = ""
 
 
 def refused(session: Session, device: MemoryDevice) -> list[Refused]:
@@ -42,14 +43,15 @@ def refused(session: Session, device: MemoryDevice) -> list[Refused]:
         Refused(
             int(found["ts_ns"].iloc[row]),
             int(found["state"].iloc[row]),
-            _text(found.iloc[row], len(found)) if row == largest else "",
+            *(_texts(found.iloc[row], len(found)) if row == largest else ()),
         )
         for row in rows
     ]
 
 
-def _text(row: pd.Series, count: int) -> str:
+def _texts(row: pd.Series, count: int) -> tuple[str, str]:
     free = row["device_free_bytes"]
     left = "" if pd.isna(free) else f", {units.size(float(free))} free on the GPU"
     among = "" if count == 1 else f" (largest of {units.count(count)})"
-    return f"out of memory: {units.size(float(row['requested_bytes']))} asked for{left}{among}"
+    brief = f"out of memory: {units.size(float(row['requested_bytes']))}"
+    return brief, f"{brief} asked for{left}{among}"

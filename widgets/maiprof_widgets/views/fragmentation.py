@@ -107,7 +107,7 @@ class FragmentationView(CurvesView):
             return super().marks()
         alarm = theme(dark=self.link.dark).alarm
         failed = refused(self.session, self._device)
-        return [*(Mark(one.ts_ns, alarm, one.text) for one in failed), *super().marks()]
+        return [*(Mark(one.ts_ns, alarm, one.brief) for one in failed), *super().marks()]
 
     @property
     def shown(self) -> TimeWindow:
