@@ -159,9 +159,11 @@ class ShownMemory:
             for one in refused(self.session, self.log.device)
         ]
 
-    def window_line(self, window: TimeWindow) -> str:
-        """What was made in the time shown."""
-        return words.made_in_window(self.log, allocations_in(self.log, window))
+    def window_lines(self, window: TimeWindow, *, event_axis: bool) -> list[str]:
+        """What was made in the time shown, and whether it happens in a moment of it."""
+        made = words.made_in_window(self.log, allocations_in(self.log, window))
+        timed = self.log.device.axis in ("time", "own time") and not event_axis
+        return [made, words.crowded(self.log, window) if timed else ""]
 
     def tip(self, allocation: int) -> dict[str, Any]:
         """What hovering over a band tells beyond its size and life."""

@@ -14,7 +14,8 @@ from maiprof_nb import units
 from maiprof_nb.analysis.active_memory import HOST, MemoryLog, MemoryPicture
 from maiprof_nb.analysis.allocations_during import During
 from maiprof_nb.analysis.memory_search import Matches
-from maiprof_nb.timebase import NS_PER_US
+from maiprof_nb.analysis.native_names import spoken
+from maiprof_nb.timebase import NS_PER_US, TimeWindow
 from maiprof_widgets import escaping
 
 EMPTY = {
@@ -47,6 +48,7 @@ ABOUT_NOTHING = {
 }
 _FOLDERS = re.compile(r" \([^()]*[/\\]([^/\\()]+:\d+)(?=\)$)")
 _NATIVE = re.compile(r"\(\?\?:0\)$|\.(?:c|cc|cpp|cxx|h|hpp|cu|cuh|pyx):\d+\)$|::.*\(|:0\)$")
+_MANY, _CROWDED = 100, 0.05  # changes shown; share of the time in which half of them lie
 _NAME = 80  # longest name of an operator in a sentence
 _X_TITLES = {
     "time": "time from the start of the session",
@@ -151,6 +153,21 @@ def made_in_window(log: MemoryLog, during: During) -> str:
     made = f"In the time shown: {_allocations(count)} made, {units.size(size)}"
     return (
         f"{made}; {units.size(kept_size)} of them still live at its end." if count else f"{made}."
+    )
+
+
+def crowded(log: MemoryLog, window: TimeWindow) -> str:
+    """Where half of what is shown happens in a moment, what shows it; else empty."""
+    at = log.ts_ns[(log.ts_ns >= window.start_ns) & (log.ts_ns < window.end_ns)]
+    half = len(at) // 2
+    if len(at) < _MANY:
+        return ""
+    least_ns = int((at[half:] - at[: len(at) - half]).min())
+    if least_ns > _CROWDED * window.dur_ns:
+        return ""
+    return (
+        f"Half of the {units.count(len(at))} changes shown lie within {units.duration(least_ns)}: "
+        "on the axis by event each is as wide as the next."
     )
 
 
@@ -291,8 +308,8 @@ def brief_stack(log: MemoryLog, stack: int) -> list[str]:
 
 
 def short(label: str) -> str:
-    """A frame without the folders of its file, or without a place that says nothing."""
-    return _FOLDERS.sub(r" (\1", label.removesuffix(" (??:0)"))
+    """A frame without its folders, C++ arguments, or a place that says nothing."""
+    return _FOLDERS.sub(r" (\1", spoken(label).removesuffix(" (??:0)"))
 
 
 def names(log: MemoryLog, stacks: list[int]) -> list[str]:
