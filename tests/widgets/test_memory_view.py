@@ -12,6 +12,7 @@ from maiprof_nb.session import Session
 from maiprof_nb.tables import SCHEMAS
 from maiprof_nb.timebase import Clock, TimeWindow
 from maiprof_widgets.link import LinkState, Selection
+from maiprof_widgets.views import _memory_words as words
 from maiprof_widgets.views.memory import MemoryView
 from tests.shipped_samples import loaded
 
@@ -260,3 +261,14 @@ def test_a_request_that_failed_is_marked_on_either_axis(axis: str) -> None:
     last = end if axis == "time" else end - 0.001  # where the last event's own width begins
     assert mark["us"] == pytest.approx(last)
     assert mark["text"] == "out of memory: 96.0 MiB asked for, 64.0 MiB free on the GPU"
+
+
+def test_changes_that_crowd_in_a_moment_are_said() -> None:
+    """100 of 200 changes in 1 us of 1 s, by hand."""
+    spread = np.linspace(0, 10**9, 200).astype(np.int64)
+    crowd = np.linspace(5 * 10**8, 5 * 10**8 + 1000, 100).astype(np.int64)
+    both = np.sort(np.concatenate([spread[::2], crowd]))
+    said = words.crowded(both, TimeWindow(0, 10**9 + 1))
+    assert said.startswith("Half of the 200 changes shown lie within 1.00 µs")
+    assert words.crowded(both, TimeWindow(0, 4 * 10**8)) == ""  # few, and spread
+    assert words.crowded(spread, TimeWindow(0, 10**9)) == ""

@@ -163,7 +163,7 @@ class ShownMemory:
         """What was made in the time shown, and whether it happens in a moment of it."""
         made = words.made_in_window(self.log, allocations_in(self.log, window))
         timed = self.log.device.axis in ("time", "own time") and not event_axis
-        return [made, words.crowded(self.log, window) if timed else ""]
+        return [made, words.crowded(self.log.ts_ns, window) if timed else ""]
 
     def tip(self, allocation: int) -> dict[str, Any]:
         """What hovering over a band tells beyond its size and life."""

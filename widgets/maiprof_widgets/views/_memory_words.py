@@ -8,6 +8,7 @@ from itertools import zip_longest
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from maiprof_nb import units
@@ -156,13 +157,13 @@ def made_in_window(log: MemoryLog, during: During) -> str:
     )
 
 
-def crowded(log: MemoryLog, window: TimeWindow) -> str:
+def crowded(ts_ns: npt.NDArray[np.int64], window: TimeWindow) -> str:
     """Where half of what is shown happens in a moment, what shows it; else empty."""
-    at = log.ts_ns[(log.ts_ns >= window.start_ns) & (log.ts_ns < window.end_ns)]
-    half = len(at) // 2
+    at = ts_ns[(ts_ns >= window.start_ns) & (ts_ns < window.end_ns)]
     if len(at) < _MANY:
         return ""
-    least_ns = int((at[half:] - at[: len(at) - half]).min())
+    apart = len(at) // 2 - 1  # the first and the last of half of them
+    least_ns = int((at[apart:] - at[: len(at) - apart]).min())
     if least_ns > _CROWDED * window.dur_ns:
         return ""
     return (
