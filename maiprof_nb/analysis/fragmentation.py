@@ -49,7 +49,8 @@ def fragmentation(
     device : MemoryDevice, optional
         One of `memory_devices` that is a snapshot's; the first of them by default.
     points : int
-        At most so many moments, evenly over the log's events; the first and last, and those
+        At most so many moments: half of them evenly over the log's events, half those that last
+        longest between these, as each is drawn until the next. The first and last, and those
         with most reserved, most allocated and most unused, are always among them.
     device_bytes : int, optional
         What the device can give PyTorch in all; without it nothing beyond what is reserved
@@ -99,8 +100,7 @@ def fragmentation_of(
     curves = (reserved, allocated, reserved - allocated)
     peaks = [curve[first : last + 1].argmax() + first for curve in curves]
     always = [first, last, *peaks]
-    evenly = np.linspace(first, last, points - len(always) + 2).astype(np.int64)
-    states = np.unique(np.concatenate([evenly, always])).astype(np.int64)
+    states = _shown_states(history, np.array(always, dtype=np.int64), points)
     rows = [
         _served(free_blocks(history, state), int(reserved[state]), device_bytes)
         for state in states.tolist()
@@ -121,6 +121,23 @@ def fragmentation_of(
             "fits_after_release_bytes": after,
         }
     )
+
+
+def _shown_states(
+    history: AllocatorHistory, always: npt.NDArray[np.int64], points: int
+) -> npt.NDArray[np.int64]:
+    """At most `points` states from the first to the last of `always`."""
+    first, last = int(always.min()), int(always.max())
+    if last - first < points:
+        return np.arange(first, last + 1)
+    evenly = np.linspace(first, last, (points - len(always)) // 2 + 2).astype(np.int64)
+    chosen = np.unique(np.concatenate([evenly, always]))
+    dur_ns = np.diff(history.ts_ns[first : last + 1])
+    group = np.searchsorted(chosen, np.arange(first, last), side="right")
+    order = np.lexsort((-dur_ns, group))
+    longest = order[np.flatnonzero(np.diff(group[order], prepend=-1))]
+    longest = longest[np.argsort(-dur_ns[longest], kind="stable")][: points - len(chosen)]
+    return np.union1d(chosen, longest + first)
 
 
 def holes(session: Session, ts_ns: int, device: MemoryDevice | None = None) -> pd.DataFrame:

@@ -18,6 +18,7 @@ from maiprof_nb.trust import trust
 
 _LOG = logging.getLogger(__name__)
 _ORDER = {FOUND: 0, FAILED: 1, PASSED: 2, NOT_APPLICABLE: 3}
+_END_THE_JOB = ("oom", "memory-leak")  # read before what as severe only makes it dear
 _STATES = ("ok", "reduced", "not answerable")
 
 
@@ -48,7 +49,7 @@ def diagnose(session: Session, *, rules: Sequence[str] | None = None) -> list[Fi
     if unknown:
         raise UsageError(f"there is no rule {unknown[0]}", remedy=f"Rules: {', '.join(known)}")
     found = [_asked(known[rule], session) for rule in chosen]
-    return sorted(found, key=_importance)
+    return sorted(found, key=importance)
 
 
 def as_json(finding: Finding) -> dict[str, Any]:
@@ -59,9 +60,12 @@ def as_json(finding: Finding) -> dict[str, Any]:
     return said
 
 
-def _importance(finding: Finding) -> tuple[int, int, float, str]:
+def importance(finding: Finding) -> tuple[int, int, bool, float, int, str]:
+    """Sorts outcomes: what was found first, what ended the job before what made it dear."""
     severity = SEVERITIES.index(finding.severity) if finding.severity else len(SEVERITIES)
-    return _ORDER[finding.outcome], severity, -(finding.share or 0), finding.rule
+    goes_on = finding.rule not in _END_THE_JOB
+    dear = -(finding.share or 0), -(finding.size_bytes or 0)
+    return _ORDER[finding.outcome], severity, goes_on, *dear, finding.rule
 
 
 def _asked(rule: Rule, session: Session) -> Finding:

@@ -16,6 +16,7 @@ from maiprof_nb.findings import diagnosis
 from maiprof_nb.findings.diagnosis import diagnose
 from maiprof_nb.findings.rule import Found, NotApplicable, Passed, Rule
 from maiprof_nb.findings.rules import RULES
+from tests.shipped_samples import loaded
 from tests.tiny_traces import annotation, kernel, launch, operator, session, step, text
 
 LOADING = annotation("enumerate(DataLoader)#_It.__next__", 1100, 600)
@@ -183,3 +184,9 @@ def test_words_for_people(capsys: pytest.CaptureFixture[str], trace: Path) -> No
     (line,) = [line for line in lines if " input-bound " in line]
     assert line.split()[:2] == ["found", "input-bound"]
     assert "60.0 %" in line
+
+
+def test_what_ends_the_job_is_read_first() -> None:
+    """The samples with more bytes in holes than were asked for, and with idle time to gain."""
+    assert diagnose(loaded("oom"))[0].rule == "oom"
+    assert diagnose(loaded("leak"))[0].rule == "memory-leak"

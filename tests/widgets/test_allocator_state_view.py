@@ -15,6 +15,7 @@ from maiprof_nb.session import Session
 from maiprof_widgets.link import LinkState, Selection
 from maiprof_widgets.views.allocator_state import AllocatorStateView
 from tests.analysis.made_memory_logs import LoggedAllocator
+from tests.shipped_samples import loaded, truth
 
 TYPES = {"f8": np.float64, "f4": np.float32, "i4": np.int32, "u1": np.uint8}
 US = 1000  # a made log's n-th event happens at n us
@@ -85,13 +86,13 @@ def test_what_waits_to_be_freed_is_said(browser: Browser) -> None:
     assert "3.00 MiB of it waits to be freed" in allocated
 
 
-def test_scrubbing_sets_the_moment_and_the_end_is_none(browser: Browser) -> None:
+def test_scrubbing_sets_the_moment(browser: Browser) -> None:
     browser.state(3)
     assert browser.view.link.moment_ns == 2 * US  # the third event, at 2 us
     browser.state(6)
-    assert browser.view.link.moment_ns is None
+    assert browser.view.link.moment_ns == 5 * US  # the end is a moment like any other
     browser.state(3, gesture=False)  # what the browser asks to draw, nobody wished for
-    assert browser.view.link.moment_ns is None
+    assert browser.view.link.moment_ns == 5 * US
 
 
 def test_the_link_moves_the_view_without_an_echo(browser: Browser) -> None:
@@ -103,7 +104,7 @@ def test_the_link_moves_the_view_without_an_echo(browser: Browser) -> None:
     browser.state(4, gesture=False)
     assert len(heard) == 1
     browser.view.link.moment_ns = None
-    assert browser.view.place["state"] == browser.view.state == 6
+    assert browser.view.place["state"] == browser.view.state == 3  # the first of the peak, 8 MiB
     browser.view.link.moment_ns = 10**12  # beyond the log
     assert browser.view.state == 6
     browser.view.link.moment_ns = -5
@@ -224,3 +225,17 @@ def test_the_largest_log_is_a_bounded_answer(corpus: Any) -> None:
     assert view.about["last"] == 20128
     assert view.about["most_unused"] == 0  # before the 780 segments went back
     assert len(view.about["curve"]["state"]) <= 400
+
+
+def test_it_opens_where_a_request_failed() -> None:
+    """In the sample it is the last event; the truth says what the device had and had left."""
+    browser, known = Browser(AllocatorStateView(loaded("oom"), LinkState())), truth("oom")
+    assert browser.view.link.moment_ns is None
+    assert browser.view.about["refused"] == [browser.view.state]
+    found = browser.state(browser.view.state, gesture=False)
+    assert "out of memory: 96.0 MiB asked for" in found["moment"]
+    left, size = (units.size(known[name]) for name in ("device_free_bytes", "device_bytes"))
+    beyond = {name: note for name, _, note in found["figures"]}["if defragmented"]
+    assert beyond == f"with the {left} that the GPU has left of {size}"
+    fits = units.size(known["fits_after_defragmentation_bytes"])
+    assert figures(found)["if defragmented"] == fits

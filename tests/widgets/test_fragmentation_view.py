@@ -16,6 +16,7 @@ from maiprof_widgets.figures.panels import time_scale
 from maiprof_widgets.link import LinkState
 from maiprof_widgets.views.fragmentation import FragmentationView
 from tests.analysis.made_memory_logs import LoggedAllocator
+from tests.shipped_samples import loaded, truth
 
 US = 1000
 
@@ -35,10 +36,8 @@ def named(view: FragmentationView, name: str) -> Any:
     return next(trace for trace in view.figure.data if trace.name == name)
 
 
-def marks(view: FragmentationView) -> list[list[float]]:
-    found = [trace for trace in view.figure.data if trace.name == "moment shown"]
-    assert len(found) == 2
-    return [list(trace.x) for trace in found]
+def marks(view: FragmentationView) -> list[float]:
+    return [line.x0 for line in view.figure.layout.shapes]
 
 
 def test_curves_by_hand(made: LoggedAllocator) -> None:
@@ -57,14 +56,16 @@ def test_curves_by_hand(made: LoggedAllocator) -> None:
 def test_the_moment_is_marked_and_a_click_sets_it(made: LoggedAllocator) -> None:
     link = LinkState()
     view = FragmentationView(made.session(), link)
-    assert marks(view) == [[], []]
+    assert marks(view) == []
     link.moment_ns = 3 * US
-    assert marks(view) == [[3.0, 3.0]] * 2  # in us
+    assert marks(view) == [3.0]  # in us
     view._on_click(None, SimpleNamespace(xs=[1.9]), None)
     assert link.moment_ns == 2 * US
     view._on_click(None, SimpleNamespace(xs=[5.0]), None)
-    assert link.moment_ns is None  # the end of the log
-    assert marks(view) == [[], []]
+    assert link.moment_ns == 5 * US  # the end of the log
+    assert marks(view) == [5.0]
+    link.moment_ns = None
+    assert marks(view) == []
 
 
 def test_follows_the_window(made: LoggedAllocator) -> None:
@@ -82,11 +83,11 @@ def test_the_axis_of_bytes_and_its_unit_stay_at_every_zoom() -> None:
     allocator.alloc(3 << 30)  # events 3 and 4
     link = LinkState()
     view = FragmentationView(allocator.session(), link)
-    link.moment_ns = US
+    link.moment_ns = 3 * US
     link.window = TimeWindow(0, 2 * US - 1)
     assert list(named(view, "reserved").y) == [2 / 1024, 2 / 1024]
-    mark = named(view, "moment shown")
-    assert mark.y[1] == view.figure.layout.yaxis.range[1] > 3
+    assert view.figure.layout.yaxis.range[1] > 3
+    assert marks(view) == []  # outside of what is shown
 
 
 def test_a_log_without_times_counts_events_and_keeps_its_window(corpus: Any) -> None:
@@ -126,3 +127,16 @@ def test_as_a_figure_of_its_own(made: LoggedAllocator) -> None:
         view._found, window=window, scale=time_scale(window.dur_ns), dark=False
     )
     assert figure.layout.yaxis2.range == (0, 100)
+
+
+def test_a_request_that_failed_is_marked_with_its_size() -> None:
+    """What the sample's truth says: 96 MiB asked for, 64 MiB free on the device."""
+    view = FragmentationView(loaded("oom"), LinkState())
+    known = truth("oom")
+    assert known["requested_bytes"] == 96 * MIB
+    assert known["device_free_bytes"] == 64 * MIB
+    (line,) = view.figure.layout.shapes
+    assert line.label.text == "out of memory: 96.0 MiB"
+    assert line.label.xanchor == "right"  # at the end of the log, so its words stand before it
+    names = [trace.name for trace in view.figure.data]
+    assert "after empty_cache(), GPU's rest included" in names

@@ -12,7 +12,9 @@ from maiprof_nb.session import Session
 from maiprof_nb.tables import SCHEMAS
 from maiprof_nb.timebase import Clock, TimeWindow
 from maiprof_widgets.link import LinkState, Selection
+from maiprof_widgets.views import _memory_words as words
 from maiprof_widgets.views.memory import MemoryView
+from tests.shipped_samples import loaded
 
 MS = 1_000_000
 DTYPES = {"f8": np.float64, "f4": np.float32, "i4": np.int32, "u2": np.uint16, "u1": np.uint8}
@@ -248,3 +250,25 @@ def test_payload_is_bounded_whatever_the_log():
     # 4 x 8 bytes a column; 3 x 8 + 4 + 2 x 2 + 3 bytes a band; 2 x 4 bytes a column of one
     # merged band (no stacks here), and 6 for the band itself
     assert sum(map(len, buffers)) <= 1_900 * 32 + 3_000 * 35 + 1_900 * 8 + 6
+
+
+@pytest.mark.parametrize("axis", ["time", "event"])
+def test_a_request_that_failed_is_marked_on_either_axis(axis: str) -> None:
+    """The sample's last event, by its truth: 96 MiB asked for, 64 MiB free on the device."""
+    browser = Browser(MemoryView(loaded("oom"), LinkState(), axis=axis))
+    start, end = browser.view.window_us
+    (mark,) = browser.picture(start, end)["refused"]
+    last = end if axis == "time" else end - 0.001  # where the last event's own width begins
+    assert mark["us"] == pytest.approx(last)
+    assert mark["text"] == "out of memory: 96.0 MiB asked for, 64.0 MiB free on the GPU"
+
+
+def test_changes_that_crowd_in_a_moment_are_said() -> None:
+    """100 of 200 changes in 1 us of 1 s, by hand."""
+    spread = np.linspace(0, 10**9, 200).astype(np.int64)
+    crowd = np.linspace(5 * 10**8, 5 * 10**8 + 1000, 100).astype(np.int64)
+    both = np.sort(np.concatenate([spread[::2], crowd]))
+    said = words.crowded(both, TimeWindow(0, 10**9 + 1))
+    assert said.startswith("Half of the 200 changes shown lie within 1.00 µs")
+    assert words.crowded(both, TimeWindow(0, 4 * 10**8)) == ""  # few, and spread
+    assert words.crowded(spread, TimeWindow(0, 10**9)) == ""

@@ -28,10 +28,12 @@ from maiprof_widgets import (
     escaping,
 )
 from maiprof_widgets.dashboards import opening
+from maiprof_widgets.views.curves import CurvesView
 from maiprof_widgets.views.header import HeaderView
 from maiprof_widgets.views.sources import SourcesView
 from maiprof_widgets.views.status import StatusLine
 from maiprof_widgets.views.upload import UploadView
+from tests.shipped_samples import loaded
 
 EVIL = '<img src=x onerror="broken=1">\x1b[31m'
 
@@ -287,6 +289,36 @@ def test_page_says_which_part_is_shown_and_goes_back(before: Session, link: Link
     page._on_message(page, "whole", [])
     assert link.window is None
     assert not page.zoomed
+
+
+def test_a_moment_is_marked_in_every_panel_and_taken_away(before: Session, link: LinkState) -> None:
+    page, view = PageView(before, link), UtilisationView(before, link)
+    assert (page.moment, list(view.figure.layout.shapes)) == ("", [])
+    link.moment_ns = 31_200_000_000
+    assert page.moment == "Marked: 31.2 s."
+    (line,) = view.figure.layout.shapes
+    assert (line.x0, line.x1, line.y0, line.y1) == (31.2, 31.2, 0, 1)
+    link.window = TimeWindow(0, 1_000_000_000)
+    assert list(view.figure.layout.shapes) == []  # not in the time shown
+    link.window = None
+    assert len(view.figure.layout.shapes) == 1
+    page._on_message(page, "unmark", [])
+    assert (link.moment_ns, list(view.figure.layout.shapes)) == (None, [])
+
+
+def test_what_a_snapshot_alone_cannot_say_stands_beneath_its_memory(link: LinkState) -> None:
+    overview = Overview(loaded("oom"), link)
+    order = [id(child) for child in overview.children]
+    assert order.index(id(overview.memory)) < order.index(id(overview.utilisation))
+
+
+def test_one_moment_offers_nothing_over_time(corpus: Path, link: LinkState) -> None:
+    session = maiprof_nb.load(corpus / "memory/flexgen/oom_snapshot.pickle")
+    overview = Overview(session, link)
+    assert set(overview.folds) == {"peak", "segments", "growth", "clocks"}
+    overview.folds["segments"].button.value = True
+    assert not any(isinstance(part, CurvesView) for part in overview.folds["segments"].children)
+    assert "one moment" in PageView(session, link).window
 
 
 def test_names_from_files_are_escaped_everywhere(alone: Path, link: LinkState) -> None:

@@ -8,6 +8,7 @@ import pandas as pd
 
 from maiprof_nb import units
 from maiprof_nb.analysis.active_memory import MemoryLog
+from maiprof_nb.analysis.native_names import spoken
 from maiprof_nb.session import Session
 
 _LONGEST = 90  # characters
@@ -59,7 +60,7 @@ def holder_rows(log: MemoryLog, holders: pd.DataFrame, count: int = 5) -> list[d
 
 def named(label: object) -> str:
     """A stack's label, short enough for a sentence: those of C++ spell out their templates."""
-    text = str(label)
+    text = spoken(str(label)).removesuffix(" (??:0)")
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
 
 

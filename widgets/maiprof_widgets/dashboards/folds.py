@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import ipywidgets
 
+from maiprof_nb.analysis.active_memory import memory_devices
 from maiprof_nb.analysis.generation import generates
 from maiprof_nb.session import Session
 from maiprof_widgets.link import LinkState
@@ -69,18 +70,20 @@ def memory_folds(session: Session, link: LinkState, memory: MemoryView) -> list[
     if memory.device is None:
         return []
     snapshots = any(recording.kind == "snapshot" for recording in session.recordings)
+    made = Fold(
+        "made",
+        "Memory: allocations made in the time shown",
+        (lambda: AllocationsMade(memory),),
+    )
+    moments = all(device.axis == "state" for device in memory_devices(session))
     return [
-        Fold(
-            "made",
-            "Memory: allocations made in the time shown",
-            (lambda: AllocationsMade(memory),),
-        ),
+        *([] if moments else [made]),
         Fold(
             "peak",
-            "Memory: who held it at the peak",
+            "Memory: who held it" if moments else "Memory: who held it at the peak",
             (lambda: MemoryPeakView(session, link), lambda: TrustLine(session, "memory-peak")),
         ),
-        *([_segments(session, link)] if snapshots else []),
+        *([_segments(session, link, moments=moments)] if snapshots else []),
         Fold(
             "growth",
             "Memory: what grew between two moments",
@@ -89,7 +92,13 @@ def memory_folds(session: Session, link: LinkState, memory: MemoryView) -> list[
     ]
 
 
-def _segments(session: Session, link: LinkState) -> Fold:
+def _segments(session: Session, link: LinkState, *, moments: bool) -> Fold:
+    if moments:
+        return Fold(
+            "segments",
+            "Memory: the allocator's segments",
+            (lambda: AllocatorStateView(session, link),),
+        )
     return Fold(
         "segments",
         "Memory: the allocator's segments at a moment, and fragmentation over time",

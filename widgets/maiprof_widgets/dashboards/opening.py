@@ -25,6 +25,7 @@ SAMPLES = {
     "case_study/amp": "case study, fix 3: mixed precision (simulated)",
     "case_study/optimizer": "case study, fix 4: multi-tensor optimizer (simulated)",
     "leak": "memory leak with known truth (simulated)",
+    "oom": "out of memory in pieces (simulated, memory only)",
     "cpu_job/recording": "a real training job on the CPU",
 }
 

@@ -80,14 +80,17 @@ class Overview(ipywidgets.VBox):
             *self._folded(memory_folds(session, link, self.memory), opened),
         ]
         missing = self.memory.device is None  # what is missing stands behind what is there
+        use = [self.utilisation, TrustLine(session, "gpu-utilisation")]
+        if not session.table("kernels").empty:
+            use.append(BreakdownView(session, link))
+        alone = all(one.kind in ("snapshot", "timeline") for one in session.recordings)
         views = [
             PageView(session, link),
             HeaderView(session),
             self.findings,
-            self.utilisation,
-            TrustLine(session, "gpu-utilisation"),
-            *([] if session.table("kernels").empty else [BreakdownView(session, link)]),
+            *([] if alone else use),
             *(steps + memory if missing else memory + steps),
+            *(use if alone else []),
             self.ranking,
             TrustLine(session, "operator-times", "operator-device-times"),
             SourcesView(session),

@@ -30,25 +30,25 @@ def fragmentation_figure(
         Dark or light ground.
     """
     most = int(found["reserved_bytes"].max())
-    panels = fragmentation_panels(found, None, most_bytes=most, dark=dark)
+    panels = fragmentation_panels(found, most_bytes=most, dark=dark)
     return panels_figure(panels, window=window, scale=scale, dark=dark)
 
 
 def fragmentation_panels(
-    found: pd.DataFrame, moment: int | None, *, most_bytes: int, dark: bool
+    found: pd.DataFrame, *, most_bytes: int, dark: bool, known_size: bool = False
 ) -> list[Panel]:
-    """Bytes above, the share that is in pieces beneath; `moment` is marked in both.
+    """Bytes above, the share that is in pieces beneath.
 
     Parameters
     ----------
     found : DataFrame
         What `maiprof_nb.analysis.fragmentation.fragmentation` gives.
-    moment : int or None
-        A time of the axis; None = nothing is marked.
     most_bytes : int
         What the axis of bytes has to reach at every zoom.
     dark : bool
         Dark or light ground.
+    known_size : bool
+        What the device has left beyond the segments is counted in.
     """
     colours = theme(dark=dark)
     ts_ns = found["ts_ns"].to_numpy(np.int64)
@@ -59,25 +59,19 @@ def fragmentation_panels(
         values = found[column].to_numpy(np.float64) / per
         return Curve(name, ts_ns, values, style, colour=colours.series[colour], steps=True)
 
-    def mark(high: float) -> Curve:
-        at = [] if moment is None else [moment, moment]
-        values = np.array([0.0, high] if at else [])
-        text = ("moment shown",) * len(at)
-        return Curve("moment shown", np.array(at, np.int64), values, "segments", text,
-                     colour=colours.mark, width=2)  # fmt: skip
-
+    released = "after empty_cache(), GPU's rest included" if known_size else (
+        "after empty_cache()"
+    )  # fmt: skip
     steps = (
         curve("allocated", "allocated_bytes", 0, "area", size),
         curve("reserved", "reserved_bytes", 7, "line", size),
         curve("largest request that fits", "fits_bytes", 1, "line", size),
-        curve("after empty_cache()", "fits_after_release_bytes", 2, "dash", size),
-        mark(top),
+        curve(released, "fits_after_release_bytes", 2, "dash", size),
     )
     share = (
         curve(
             "share of what is free outside the largest free piece", "fragmentation", 3, "line", 0.01
         ),
-        mark(100.0),
     )
     return [
         Panel("Reserved memory and what it serves", unit, steps, 150, (0, top)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -74,6 +75,15 @@ class Curve:
     steps: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A moment marked across all panels, with a word above it."""
+
+    ts_ns: int
+    colour: str
+    text: str = ""
+
+
 @dataclass(frozen=True)
 class Panel:
     """One row of the picture."""
@@ -103,7 +113,12 @@ class Panel:
 
 
 def panels_figure(
-    panels: list[Panel], *, window: TimeWindow, scale: TimeScale, dark: bool
+    panels: list[Panel],
+    *,
+    window: TimeWindow,
+    scale: TimeScale,
+    dark: bool,
+    marks: Sequence[Mark] = (),
 ) -> go.Figure:
     """The whole picture: panels from top to bottom over one time axis.
 
@@ -117,6 +132,8 @@ def panels_figure(
         Unit of the time axis.
     dark : bool
         Dark or light ground.
+    marks : sequence of Mark
+        Moments to mark.
     """
     colours = theme(dark=dark)
     total = _TOP_PX + sum(p.shown_px + _SPACE_PX for p in panels) - _SPACE_PX + _BOTTOM_PX
@@ -134,6 +151,7 @@ def panels_figure(
         height=total,
         autosize=True,
         showlegend=False,
+        shapes=mark_lines(marks, window, scale),
         margin={"t": _TOP_PX, "b": _BOTTOM_PX},
         xaxis={
             "title": {"text": scale.named, "standoff": 6},
@@ -169,6 +187,33 @@ def panel_title(panel: Panel, series: tuple[str, ...]) -> str:
 def axis_range(window: TimeWindow, scale: TimeScale) -> tuple[float, float]:
     """A window as a range of the time axis."""
     return (window.start_ns / scale.ns, window.end_ns / scale.ns)
+
+
+def mark_lines(marks: Sequence[Mark], window: TimeWindow, scale: TimeScale) -> list[dict[str, Any]]:
+    """Thin lines from top to bottom, as plotly's shapes; their words keep within the picture."""
+    middle = (window.start_ns + window.end_ns) / 2
+    return [
+        {
+            "type": "line",
+            "xref": "x",
+            "yref": "paper",
+            "x0": mark.ts_ns / scale.ns,
+            "x1": mark.ts_ns / scale.ns,
+            "y0": 0,
+            "y1": 1,
+            "line": {"color": mark.colour, "width": 1},
+            "label": {
+                "text": mark.text,
+                "textangle": 0,
+                "textposition": "end",
+                "xanchor": "left" if mark.ts_ns < middle else "right",
+                "yanchor": "bottom",
+                "font": {"color": mark.colour, "size": 11},
+            },
+        }
+        for mark in marks
+        if window.start_ns <= mark.ts_ns <= window.end_ns
+    ]
 
 
 def points(curve: Curve, scale: TimeScale) -> dict[str, Any]:

@@ -25,6 +25,7 @@ class Theme:
     grid: str
     series: tuple[str, ...]
     mark: str
+    alarm: str
     step: str
 
 
@@ -35,6 +36,7 @@ LIGHT = Theme(
     grid="#e4e7eb",
     series=("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#8c6d00", "#56b4e9", "#e69f00", "#4d4d4d"),
     mark="#b3005e",
+    alarm="#b3261e",
     step="#8c959f",
 )
 DARK = Theme(
@@ -44,6 +46,7 @@ DARK = Theme(
     grid="#2b3138",
     series=("#56b4e9", "#ff8a3d", "#2fc79a", "#e39bc4", "#f0e442", "#5aa0d6", "#e69f00", "#bfbfbf"),
     mark="#ff6ab0",
+    alarm="#ff8a80",
     step="#6b7682",
 )
 

@@ -38,8 +38,14 @@ function render({ model, el }) {
 
   function line(label, text) {
     const made = element("div", "mp-line");
-    made.append(element("b", "", `${label} `), text);
+    made.append(element("b", "", `${label} `), ...breakable(text));
     return made;
+  }
+
+  /** Long settings may break behind = and :, not in the middle of a word. */
+  function breakable(text) {
+    return text.split(/(?<=\w[=:])(?=\w)/).flatMap((part, i) => (i
+      ? [document.createElement("wbr"), part] : [part]));
   }
 
   function cardOf(card) {

@@ -79,20 +79,40 @@ export function drawReserved(context, theme, { picture, columns, from, to, y }) 
   context.setLineDash([]);
 }
 
-export function drawPeak(context, area, theme, { peak, at, top, flat, text }) {
-  if (at < area.left - 1 || at > area.left + area.width + 1) return;
+/** Words beside a place, on whichever side they fit, over a ground of their own. */
+function label(context, area, theme, { at, row, text, colour }) {
   context.font = `600 11px ${theme.font}`;
   const width = context.measureText(text).width + 8;
   const fits = at + 6 + width <= area.left + area.width;
   const left = fits ? Math.max(at + 6, area.left) : at - 6 - width;
-  const row = Math.max(top - 18, 2);
   context.fillStyle = `rgba(${theme.background.join(",")},0.86)`;
   context.fillRect(left, row, width, 15);
-  context.fillStyle = theme.ink;
+  context.fillStyle = colour;
   context.textAlign = "left";
   context.textBaseline = "middle";
   context.fillText(text, left + 4, row + 8);
+}
+
+/** Requests that failed: a line each; the words of the largest stand above the plot. */
+export function drawRefused(context, area, theme, { refused, colour, x }) {
+  for (const { us, text } of refused) {
+    const at = x(us);
+    if (at < area.left - 1 || at > area.left + area.width + 1) continue;
+    context.strokeStyle = colour;
+    context.lineWidth = 1.5;
+    context.beginPath();
+    context.moveTo(at, area.top - (text ? 14 : 0));
+    context.lineTo(at, area.top + area.height);
+    context.stroke();
+    if (text) label(context, area, theme, { at, row: 2, text, colour });
+  }
+}
+
+export function drawPeak(context, area, theme, { peak, at, top, flat, text, least }) {
+  if (at < area.left - 1 || at > area.left + area.width + 1) return;
+  label(context, area, theme, { at, row: Math.max(top - 18, least), text, colour: theme.ink });
   if (flat || !peak) return;
+  context.fillStyle = theme.ink;
   context.beginPath();
   context.moveTo(at, top);
   context.lineTo(at - 4, top - 7);

@@ -10,7 +10,7 @@ import {
 import { memoryControls } from "./memory-controls.js";
 import { heightZoom } from "./memory-height.js";
 import {
-  drawBrush, drawHovered, drawMoment, drawPeak, drawReserved, drawUnrecorded,
+  drawBrush, drawHovered, drawMoment, drawPeak, drawRefused, drawReserved, drawUnrecorded,
 } from "./memory-marks.js";
 import { memoryTip } from "./memory-tip.js";
 
@@ -148,6 +148,10 @@ function render({ model, el }) {
     if (moment !== null && moment !== undefined && !flat) {
       drawMoment(context, area, theme, x(moment));
     }
+    if (!flat) {
+      const colour = picture.alarm[theme.dark ? 1 : 0];
+      drawRefused(context, area, theme, { refused: picture.refused, colour, x });
+    }
     markPeak(context, area, { x, y, flat });
     drawBrush(context, area, theme, brushed);
   }
@@ -173,6 +177,7 @@ function render({ model, el }) {
     if (!peak || (!flat && still) || peak.bytes < bytes[0] || peak.bytes > bytes[1]) return;
     drawPeak(context, area, theme, {
       peak, flat, at: x(picture.from_us + peak.us), top: y(peak.bytes),
+      least: picture.refused.some(({ text }) => text) ? 20 : 2, // beneath what failed
       text: still ? peak.text.replace("peak", "allocated") : peak.text,
     });
   }
@@ -248,7 +253,8 @@ function render({ model, el }) {
       if (size) item.append(element("span", "mp-dim", size));
       return item;
     };
-    const start = element("span", "mp-dim", "At the peak shown:");
+    const when = about().axis === "state" ? "Live then:" : "At the peak shown:";
+    const start = element("span", "mp-dim", when);
     legend.replaceChildren(start, ...picture.legend.map((entry) => {
       const chip = element("i", "mp-chip");
       const colour = entry.rest ? theme.rest : tones[entry.tone] ?? theme.grey[0];

@@ -14,11 +14,17 @@ function render({ model, el }) {
   const whole = document.createElement("button");
   whole.textContent = "Show the whole recording";
   whole.addEventListener("click", () => model.send("whole"));
-  el.append(words, whole);
+  const marked = document.createElement("span");
+  const unmark = document.createElement("button");
+  unmark.textContent = "Remove the mark";
+  unmark.addEventListener("click", () => model.send("unmark"));
+  el.append(words, whole, marked, unmark);
 
   const show = () => {
     words.textContent = model.get("window");
     whole.disabled = !model.get("zoomed");
+    marked.textContent = model.get("moment");
+    unmark.hidden = marked.hidden = !model.get("moment");
   };
   const tell = () => {
     const dark = isDark();
@@ -31,12 +37,12 @@ function render({ model, el }) {
   };
   const watcher = new MutationObserver(tell);
   watcher.observe(document.body, { attributes: true, attributeFilter: ["data-jp-theme-light", "data-jp-theme-name", "class", "style"] });
-  model.on("change:window change:zoomed", show);
+  model.on("change:window change:zoomed change:moment", show);
   show();
   tell();
   return () => {
     watcher.disconnect();
-    model.off("change:window change:zoomed", show);
+    model.off("change:window change:zoomed change:moment", show);
   };
 }
 

@@ -12,7 +12,7 @@ export function stripOf(host, read, look) {
   let held = false;
 
   function draw() {
-    const { curve, last, state, theme } = read();
+    const { curve, last, state, theme, refused, alarm } = read();
     const { context, ratio, width } = stage;
     if (!curve || !theme || width === 0) return;
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
@@ -45,13 +45,17 @@ export function stripOf(host, read, look) {
     };
     line(curve.reserved, theme.ink, [5, 3]);
     line(curve.fits, `rgb(${theme.tones[1].join(",")})`, []);
-    const at = Math.min(Math.max(x(state), 1), width - 1);
-    context.strokeStyle = theme.accent;
-    context.lineWidth = 2;
-    context.beginPath();
-    context.moveTo(at, 0);
-    context.lineTo(at, HEIGHT);
-    context.stroke();
+    const mark = (event, colour, wide) => {
+      const at = Math.min(Math.max(x(event), 1), width - 1);
+      context.strokeStyle = colour;
+      context.lineWidth = wide;
+      context.beginPath();
+      context.moveTo(at, 0);
+      context.lineTo(at, HEIGHT);
+      context.stroke();
+    };
+    for (const event of refused) mark(event, alarm, 3);
+    mark(state, theme.accent, 2);
   }
 
   function scrub(event) {

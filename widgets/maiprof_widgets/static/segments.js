@@ -33,7 +33,8 @@ function render({ model, el }) {
   const controls = element("div", "mp-header");
   const buttons = Object.fromEntries([
     ["back", "◂ event", "Previous event"], ["on", "event ▸", "Next event"],
-    ["play", "Play", "Play the log"], ["peak", "Peak", "Where most was allocated"],
+    ["play", "Play", "Play the log"],
+    ["refused", "Out of memory", "The largest request that failed"], ["peak", "Peak", "Where most was allocated"],
     ["unused", "Most unused", "Where most of what is reserved lay unused"],
     ["end", "End", "The end of the log"],
   ].map(([name, text, label]) => {
@@ -93,6 +94,7 @@ function render({ model, el }) {
   for (const each of [canvas, oneStage.canvas]) each.style.touchAction = "auto";
   const strip = stripOf(stripHost, () => ({
     curve: about().curve, last: about().last ?? 0, state: wanted, theme,
+    refused: about().refused ?? [], alarm: about().alarm?.[theme.dark ? 1 : 0],
   }), (state) => { stop(); look(state); });
   const requests = newestWins((request) => model.send({ kind: "state", view: viewId, ...request }));
 
@@ -324,6 +326,8 @@ function render({ model, el }) {
     devices.value = String(now.device ?? 0);
     const still = now.still || !now.last; // a snapshot without a log is one moment
     for (const part of [stripHost, slider, controls]) part.hidden = Boolean(now.empty) || still;
+    buttons.refused.hidden = !now.refused?.length;
+    buttons.refused.title = now.refused_text ?? "";
     slider.max = String(now.last ?? 0);
     wanted = model.get("place").state ?? 0;
     key.replaceChildren(...stripKey(theme, now.curve));
@@ -388,7 +392,7 @@ function render({ model, el }) {
     model.send({ kind: "device", view: viewId, device: Number(devices.value) });
   });
   const jumps = {
-    back: () => wanted - 1, on: () => wanted + 1, peak: () => about().peak,
+    back: () => wanted - 1, on: () => wanted + 1, peak: () => about().peak, refused: () => about().opening,
     unused: () => about().most_unused, end: () => about().last,
   };
   for (const [name, to] of Object.entries(jumps)) {

@@ -9,6 +9,7 @@ import pandas as pd
 from maiprof_nb import units
 from maiprof_nb.analysis.active_memory import MemoryLog
 from maiprof_nb.analysis.allocator_state import AllocatorHistory
+from maiprof_nb.analysis.device_size import DeviceSize
 from maiprof_nb.analysis.fragmentation import Room
 from maiprof_nb.analysis.segment_picture import SegmentPicture
 from maiprof_widgets.views import _memory_words as memory_words
@@ -87,11 +88,14 @@ def group_title(row: Any) -> str:
     )
 
 
-def figures(found: Room, pending_bytes: int) -> list[list[str]]:
+def figures(found: Room, pending_bytes: int, device: DeviceSize | None) -> list[list[str]]:
     """Name, figure and meaning of what the moment shows."""
     reserved = found.reserved_bytes
     waits = f"; {units.size(pending_bytes)} of it waits to be freed" if pending_bytes else ""
     beyond = "or more, by what the GPU itself has left"
+    if device is not None:
+        left = units.size(max(device.size_bytes - reserved, 0))
+        beyond = f"with the {left} that the GPU has left of {units.size(device.size_bytes)}"
     share = units.percent(found.unused_bytes / reserved) if reserved else "none"
     return [
         ["reserved", units.size(reserved), f"in {units.count(found.segments)} segments"],

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from maiprof_nb import units
-from maiprof_nb.findings.finding import FAILED, FOUND, NOT_APPLICABLE, PASSED, SEVERITIES, Finding
+from maiprof_nb.findings.finding import FOUND, NOT_APPLICABLE, PASSED, SEVERITIES, Finding
 from maiprof_nb.session import Session
 from maiprof_nb.tables import SCHEMAS
 from maiprof_nb.timebase import TimeWindow
@@ -16,7 +16,6 @@ from maiprof_widgets import escaping
 _MAX_EVIDENCE = 20
 _MAX_TEXT = 200
 _HIDDEN = {"table", "recording", "event", "ts_ns"}
-_ORDER = {FOUND: 0, FAILED: 1, PASSED: 2, NOT_APPLICABLE: 3}
 _VIEWS = {
     "utilisation": "CPU and GPU utilisation",
     "gaps": "the gaps and the icicle of step 2",
@@ -26,12 +25,6 @@ _VIEWS = {
     "memory": "active memory",
 }
 _MARGIN = 0.25  # of a gap's length, shown on either side of it
-
-
-def importance(finding: Finding) -> tuple[int, int, float, str]:
-    """Sorts as `diagnose` does: what was found first, dearest first."""
-    severity = SEVERITIES.index(finding.severity) if finding.severity else len(SEVERITIES)
-    return _ORDER[finding.outcome], severity, -(finding.share or 0), finding.rule
 
 
 def headline(findings: list[Finding], waiting: int = 0) -> str:

@@ -25,9 +25,11 @@ from maiprof_nb.analysis.memory_categories import categories_of
 from maiprof_nb.analysis.memory_search import allocations_like, counted
 from maiprof_nb.session import Session
 from maiprof_nb.timebase import NS_PER_US, TimeWindow
+from maiprof_widgets.figures.theme import theme
 from maiprof_widgets.link import Selection
 from maiprof_widgets.views import _memory_words as words
 from maiprof_widgets.views._memory_colours import Colours, MergedColours, colours_of, legend
+from maiprof_widgets.views._refused import refused
 
 Flags = npt.NDArray[np.bool_]
 
@@ -144,6 +146,8 @@ class ShownMemory:
         content = {
             "arrays": [[name, TYPE_CODES[str(a.dtype)]] for name, a in arrays.items()],
             "peak": _peak(drawn, picture),
+            "refused": self._refused(event_axis=event_axis),
+            "alarm": [theme(dark=False).alarm, theme(dark=True).alarm],
             "palette": colours.palette,
             "legend": legend(drawn, colours, picture),
             "merged_names": merged.names,
@@ -152,9 +156,21 @@ class ShownMemory:
         }
         return content, [array.tobytes() for array in arrays.values()]
 
-    def window_line(self, window: TimeWindow) -> str:
-        """What was made in the time shown."""
-        return words.made_in_window(self.log, allocations_in(self.log, window))
+    def _refused(self, *, event_axis: bool) -> list[dict[str, Any]]:
+        """Requests that failed, on the axis that is shown."""
+        return [
+            {
+                "us": (int(self.log.states_at(one.ts_ns)) if event_axis else one.ts_ns) / NS_PER_US,
+                "text": one.text,
+            }
+            for one in refused(self.session, self.log.device)
+        ]
+
+    def window_lines(self, window: TimeWindow, *, event_axis: bool) -> list[str]:
+        """What was made in the time shown, and whether it happens in a moment of it."""
+        made = words.made_in_window(self.log, allocations_in(self.log, window))
+        timed = self.log.device.axis in ("time", "own time") and not event_axis
+        return [made, words.crowded(self.log.ts_ns, window) if timed else ""]
 
     def tip(self, allocation: int) -> dict[str, Any]:
         """What hovering over a band tells beyond its size and life."""

@@ -8,13 +8,15 @@ from itertools import zip_longest
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from maiprof_nb import units
 from maiprof_nb.analysis.active_memory import HOST, MemoryLog, MemoryPicture
 from maiprof_nb.analysis.allocations_during import During
 from maiprof_nb.analysis.memory_search import Matches
-from maiprof_nb.timebase import NS_PER_US
+from maiprof_nb.analysis.native_names import spoken
+from maiprof_nb.timebase import NS_PER_US, TimeWindow
 from maiprof_widgets import escaping
 
 EMPTY = {
@@ -47,6 +49,7 @@ ABOUT_NOTHING = {
 }
 _FOLDERS = re.compile(r" \([^()]*[/\\]([^/\\()]+:\d+)(?=\)$)")
 _NATIVE = re.compile(r"\(\?\?:0\)$|\.(?:c|cc|cpp|cxx|h|hpp|cu|cuh|pyx):\d+\)$|::.*\(|:0\)$")
+_MANY, _CROWDED = 100, 0.05  # changes shown; share of the time in which half of them lie
 _NAME = 80  # longest name of an operator in a sentence
 _X_TITLES = {
     "time": "time from the start of the session",
@@ -151,6 +154,21 @@ def made_in_window(log: MemoryLog, during: During) -> str:
     made = f"In the time shown: {_allocations(count)} made, {units.size(size)}"
     return (
         f"{made}; {units.size(kept_size)} of them still live at its end." if count else f"{made}."
+    )
+
+
+def crowded(ts_ns: npt.NDArray[np.int64], window: TimeWindow) -> str:
+    """Where half of what is shown happens in a moment, what shows it; else empty."""
+    at = ts_ns[(ts_ns >= window.start_ns) & (ts_ns < window.end_ns)]
+    if len(at) < _MANY:
+        return ""
+    apart = len(at) // 2 - 1  # the first and the last of half of them
+    least_ns = int((at[apart:] - at[: len(at) - apart]).min())
+    if least_ns > _CROWDED * window.dur_ns:
+        return ""
+    return (
+        f"Half of the {units.count(len(at))} changes shown lie within {units.duration(least_ns)}: "
+        "on the axis by event each is as wide as the next."
     )
 
 
@@ -291,8 +309,8 @@ def brief_stack(log: MemoryLog, stack: int) -> list[str]:
 
 
 def short(label: str) -> str:
-    """A frame without the folders of its file, or without a place that says nothing."""
-    return _FOLDERS.sub(r" (\1", label.removesuffix(" (??:0)"))
+    """A frame without its folders, C++ arguments, or a place that says nothing."""
+    return _FOLDERS.sub(r" (\1", spoken(label).removesuffix(" (??:0)"))
 
 
 def names(log: MemoryLog, stacks: list[int]) -> list[str]:

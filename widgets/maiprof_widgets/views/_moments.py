@@ -12,6 +12,6 @@ def shares_moments(session: Session, device: MemoryDevice) -> bool:
     return device.axis == "time" or len(session.recordings) == 1
 
 
-def moment_of(history: AllocatorHistory, state: int) -> int | None:
-    """A state's moment as the link tells it: None is the end of the log."""
-    return None if state >= history.last_state else int(history.ts_ns[state])
+def moment_of(history: AllocatorHistory, state: int) -> int:
+    """A state's moment as the link tells it."""
+    return int(history.ts_ns[state])

@@ -19,6 +19,7 @@ from maiprof_nb.analysis.allocator_state import (
     pieces_of,
     state_of,
 )
+from maiprof_nb.analysis.device_size import DeviceSize, device_size
 from maiprof_nb.analysis.fragmentation import fragmentation_of, holes_in, room
 from maiprof_nb.analysis.segment_picture import (
     MERGED,
@@ -28,16 +29,15 @@ from maiprof_nb.analysis.segment_picture import (
     segment_picture,
 )
 from maiprof_nb.session import Session
+from maiprof_widgets.figures.memory_colours import FADES, GREY, hues
 from maiprof_widgets.figures.theme import theme
 from maiprof_widgets.views import _allocator_words as words
 from maiprof_widgets.views import _memory_words as memory_words
+from maiprof_widgets.views._refused import Refused, refused
 
 Ints = npt.NDArray[np.int64]
 
 _CURVE_POINTS = 400
-_HUES = (0, 1, 2, 3, 4, 6)  # of the theme's series, as in the memory timeline
-_FADES = (0.0, 0.38, 0.62)  # further rounds of the hues, mixed towards the ground
-NO_TONE = 255  # grey: no stack was recorded
 _LEGEND_ROWS = 6
 _SEGMENT_ARRAYS = ("address", "segment_bytes", "unused_bytes", "cells")
 _CELL_ARRAYS = ("size_bytes", "kind", "block")
@@ -80,6 +80,23 @@ class SegmentLog:
         return fragmentation_of(self.history, points=_CURVE_POINTS)
 
     @cached_property
+    def size(self) -> DeviceSize | None:
+        """How much memory the device has, where anything says so."""
+        return device_size(self.session, self.device)
+
+    @cached_property
+    def refused(self) -> list[Refused]:
+        """Requests that failed."""
+        return refused(self.session, self.device)
+
+    @property
+    def opening(self) -> int:
+        """The most telling state: of the largest request that failed, else the peak."""
+        worst = [one.state for one in self.refused if one.text]
+        curve = self.curve
+        return worst[0] if worst else _state_of_most(curve, curve["allocated_bytes"])
+
+    @cached_property
     def allocations(self) -> Ints:
         """The row of `allocations` of each block."""
         return allocation_rows(self.session, self.history)
@@ -97,8 +114,9 @@ class SegmentLog:
         weight = lives["size_bytes"] * (end - lives["ts_ns"] + 1).astype("float64")
         filled = weight.groupby(lives["stack"].fillna(-1)).sum().sort_values(ascending=False)
         rank = pd.Series(np.arange(len(filled)), index=filled.index.astype("int64"))
-        found = rank.reindex(self.stacks).fillna(0).to_numpy(np.int64) % (len(_HUES) * len(_FADES))
-        return np.where(self.stacks < 0, NO_TONE, found)
+        tones = len(hues(dark=False)) * len(FADES)
+        found = rank.reindex(self.stacks).fillna(0).to_numpy(np.int64) % tones
+        return np.where(self.stacks < 0, GREY, found)
 
     def about(self) -> dict[str, Any]:
         """The whole log for the browser: its length, curves and marked moments.
@@ -112,9 +130,9 @@ class SegmentLog:
         return {
             "last": self.history.last_state,
             "palette": {
-                "light": [theme(dark=False).series[i] for i in _HUES],
-                "dark": [theme(dark=True).series[i] for i in _HUES],
-                "fades": list(_FADES),
+                "light": list(hues(dark=False)),
+                "dark": list(hues(dark=True)),
+                "fades": list(FADES),
             },
             "still": self.device.axis == "state",
             "curve": {
@@ -123,6 +141,10 @@ class SegmentLog:
                 "allocated": curve["allocated_bytes"].tolist(),
                 "fits": curve["fits_bytes"].tolist(),
             },
+            "refused": [one.state for one in self.refused],
+            "refused_text": next((one.text for one in self.refused if one.text), ""),
+            "alarm": [theme(dark=False).alarm, theme(dark=True).alarm],
+            "opening": self.opening,
             "peak": _state_of_most(curve, curve["allocated_bytes"]),
             "most_unused": _state_of_most(curve, curve["unused_bytes"]),
         }
@@ -143,12 +165,12 @@ class SegmentLog:
         """One state for the browser: words, and arrays by name; `focus` is drawn large."""
         cut = pieces_of(self.history, state)
         picture = segment_picture(cut, self.alone, columns=columns, order=order)
-        found = room(cut)
+        found = room(cut, None if self.size is None else self.size.size_bytes)
         arrays = self._arrays(picture, "")
         reply = {
             "state": state,
             "moment": words.moment(self.history, self.log, state),
-            "figures": words.figures(found, self._pending_bytes(state)),
+            "figures": words.figures(found, self._pending_bytes(state), self.size),
             "in_words": words.in_words(found, picture),
             "merged_below": picture.merged_below_bytes,
             "groups": [
@@ -217,7 +239,7 @@ class SegmentLog:
         block = picture.block[single]
         stack = np.full(len(single), -1, dtype=np.int32)
         stack[single] = self.stacks[block]
-        tone = np.full(len(single), NO_TONE, dtype=np.uint8)
+        tone = np.full(len(single), GREY, dtype=np.uint8)
         tone[single] = self.tones[block]
         arrays = {name: getattr(picture, name) for name in (*_SEGMENT_ARRAYS, *_CELL_ARRAYS)}
         arrays |= {"used_bytes": picture.used_bytes.astype(np.float32)}

@@ -48,6 +48,7 @@ class AllocationsMade(ipywidgets.VBox):
         self.table = paged_table(self._columns(), select="single", selected_rows=[])
         super().__init__([self.caption, self.table, HeaderSort(), self.status])
         self.add_class("maiprof-ranking")
+        self.add_class("maiprof-made")
         self._later = Delayed(self.refresh, _QUIET_S)
         for name in ("window_us", "about"):
             memory.observe(lambda _change: self._later.request(), name)

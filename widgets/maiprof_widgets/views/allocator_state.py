@@ -31,6 +31,8 @@ _TYPE_CODES = {"float64": "f8", "float32": "f4", "int32": "i4", "uint8": "u1"}
 class AllocatorStateView(anywidget.AnyWidget):
     """Segments cut into blocks at one moment of the log; scrub along it, forward and back.
 
+    Where no moment is pointed at, that of the largest request that failed is shown, else the peak.
+
     Parameters
     ----------
     session : Session
@@ -170,9 +172,11 @@ class AllocatorStateView(anywidget.AnyWidget):
             self._moved()
 
     def _wanted(self) -> int:
-        """The state that the link points at; the last where it points nowhere."""
-        history, at = self._known.history, self.link.moment_ns
-        return history.last_state if at is None or not self._linked else history.state_at(at)
+        """The state that the link points at; the most telling where it points nowhere."""
+        at = self.link.moment_ns
+        if at is None or not self._linked:
+            return self._known.opening
+        return self._known.history.state_at(at)
 
     def _follow_moment(self) -> None:
         if self._shown is None or not self._linked:
@@ -182,7 +186,7 @@ class AllocatorStateView(anywidget.AnyWidget):
         self._state = self._wanted()
         self._moved()
 
-    def _moment(self) -> int | None:
+    def _moment(self) -> int:
         return moment_of(self._known.history, self._state)
 
     def _tell_moment(self) -> None:

@@ -10,22 +10,29 @@ import plotly.graph_objects as go
 from maiprof_nb.session import Session
 from maiprof_nb.timebase import TimeWindow
 from maiprof_widgets.figures.panels import (
+    Mark,
     Panel,
     TimeScale,
     axis_range,
+    mark_lines,
     panels_figure,
     points,
     time_scale,
 )
+from maiprof_widgets.figures.theme import theme
 from maiprof_widgets.link import LinkState
 from maiprof_widgets.views._plot import FitView, figure_widget
+from maiprof_widgets.views.delayed import Delayed
 from maiprof_widgets.views.status import StatusLine
 
 BINS = 1200
+_QUIET_S = 0.15  # plotly draws all of itself anew, which would hold up whoever scrubs
 
 
 class CurvesView(ipywidgets.VBox):
     """Base of the views that draw panels of curves. Reads and sets ``link.window``.
+
+    ``link.moment_ns`` is marked in all of them.
 
     Parameters
     ----------
@@ -56,6 +63,8 @@ class CurvesView(ipywidgets.VBox):
             link.observe(lambda _change: self._repaint(), "dark")
         link.observe(self._on_window, "window")
         link.observe(self._on_selection, "selection")
+        later = Delayed(self._mark, _QUIET_S)
+        link.observe(lambda _change: later.request(), "moment_ns")
 
     def panels(self, window: TimeWindow) -> list[Panel]:
         """The panels for a window; the same number of curves for every window."""
@@ -64,6 +73,16 @@ class CurvesView(ipywidgets.VBox):
     def beneath(self) -> list[ipywidgets.Widget]:
         """What stands beneath the panels."""
         return []
+
+    @property
+    def moment(self) -> int | None:
+        """The moment to mark, on the view's axis."""
+        return self.link.moment_ns
+
+    def marks(self) -> list[Mark]:
+        """What is marked across the panels: the moment pointed at."""
+        at = self.moment
+        return [] if at is None else [Mark(at, theme(dark=self.link.dark).text)]
 
     @property
     def shown(self) -> TimeWindow:
@@ -89,15 +108,21 @@ class CurvesView(ipywidgets.VBox):
         self.link.window = window
 
     def _widget(self, panels: list[Panel]) -> go.FigureWidget:
-        made = (
-            panels_figure(panels, window=self.shown, scale=self.scale, dark=self.link.dark)
-            if panels
-            else go.Figure()
-        )
-        widget = figure_widget(made)
+        widget = figure_widget(self._figure(panels) if panels else go.Figure())
         widget.layout.on_change(self._on_range, "xaxis.range", append=True)
         widget.layout.on_change(self._on_autorange, "xaxis.autorange", append=True)
         return widget
+
+    def _figure(self, panels: list[Panel]) -> go.Figure:
+        return panels_figure(
+            panels, window=self.shown, scale=self.scale, dark=self.link.dark, marks=self.marks()
+        )
+
+    def _mark(self) -> None:
+        if not self.figure.data:
+            return
+        with self.status.guard():
+            self.figure.layout.shapes = mark_lines(self.marks(), self.shown, self.scale)
 
     def _on_range(self, _layout: Any, new_range: tuple[float, float] | None) -> None:
         """The user zoomed (or the browser echoes what Python set)."""
@@ -126,7 +151,7 @@ class CurvesView(ipywidgets.VBox):
     def _repaint(self) -> None:
         with self.status.guard():
             panels = self.panels(self.shown)
-            made = panels_figure(panels, window=self.shown, scale=self.scale, dark=self.link.dark)
+            made = self._figure(panels)
             self._applying = True
             try:
                 with self.figure.batch_update():
@@ -148,6 +173,7 @@ class CurvesView(ipywidgets.VBox):
                     for trace, curve in zip(self.figure.data, curves, strict=True):
                         trace.update(points(curve, self.scale))
                     self.figure.layout.xaxis.range = axis_range(window, self.scale)
+                    self.figure.layout.shapes = mark_lines(self.marks(), window, self.scale)
             finally:
                 self._applying = False
 

@@ -11,7 +11,7 @@ import anywidget
 import traitlets
 
 from maiprof_nb.errors import MaiprofError
-from maiprof_nb.findings.diagnosis import diagnose
+from maiprof_nb.findings.diagnosis import diagnose, importance
 from maiprof_nb.findings.finding import Finding
 from maiprof_nb.findings.rules import RULES
 from maiprof_nb.session import Session
@@ -99,7 +99,7 @@ class FindingsView(anywidget.AnyWidget):
         self._tell()
 
     def _tell(self) -> None:
-        self.findings.sort(key=words.importance)
+        self.findings.sort(key=importance)
         with self.hold_sync():
             self.waiting = len(self._open)
             self.headline = words.headline(self.findings, self.waiting)

@@ -10,19 +10,20 @@ import pandas as pd
 
 from maiprof_nb.analysis.active_memory import MemoryDevice, memory_devices
 from maiprof_nb.analysis.allocator_state import AllocatorHistory, allocator_history
+from maiprof_nb.analysis.device_size import DeviceSize, device_size
 from maiprof_nb.analysis.fragmentation import fragmentation_of
 from maiprof_nb.errors import NotAnswerableError
 from maiprof_nb.session import Session
 from maiprof_nb.timebase import TimeWindow
 from maiprof_widgets.figures.fragmentation import fragmentation_panels
-from maiprof_widgets.figures.panels import Panel, TimeScale, points, time_scale
+from maiprof_widgets.figures.panels import Mark, Panel, TimeScale, time_scale
+from maiprof_widgets.figures.theme import theme
 from maiprof_widgets.link import LinkState
 from maiprof_widgets.views._moments import moment_of, shares_moments
+from maiprof_widgets.views._refused import refused
 from maiprof_widgets.views.curves import CurvesView
-from maiprof_widgets.views.delayed import Delayed
 
 _POINTS = 600
-_QUIET_S = 0.15  # plotly draws all of itself anew, which would hold up whoever scrubs
 _EVENTS = TimeScale("", 1, "event number (this log has no times)")
 
 
@@ -52,8 +53,6 @@ class FragmentationView(CurvesView):
         super().__init__(session, link)
         for trace in self.figure.data:
             trace.on_click(self._on_click)
-        later = Delayed(self._mark, _QUIET_S)
-        link.observe(lambda _change: later.request(), "moment_ns")
 
     @property
     def history(self) -> AllocatorHistory:
@@ -74,18 +73,41 @@ class FragmentationView(CurvesView):
 
     def panels(self, window: TimeWindow) -> list[Panel]:
         """Bytes, and the share of free memory that is in pieces."""
-        self._found = fragmentation_of(self.history, points=_POINTS, window=window)
-        return self._panels()
-
-    def _panels(self) -> list[Panel]:
+        size = self._size
+        self._found = fragmentation_of(
+            self.history,
+            points=_POINTS,
+            window=window,
+            device_bytes=None if size is None else size.size_bytes,
+        )
         return fragmentation_panels(
-            self._found, self._moment, most_bytes=self._most_bytes, dark=self.link.dark
+            self._found,
+            most_bytes=self._most_bytes,
+            dark=self.link.dark,
+            known_size=size is not None,
         )
 
     @cached_property
     def _most_bytes(self) -> int:
         """Of the whole log: the axis of bytes stays at every zoom."""
-        return int(fragmentation_of(self.history, points=5)["reserved_bytes"].max())
+        found = fragmentation_of(
+            self.history,
+            points=5,
+            device_bytes=None if self._size is None else self._size.size_bytes,
+        )
+        return int(found[["reserved_bytes", "fits_after_release_bytes"]].max().max())
+
+    @cached_property
+    def _size(self) -> DeviceSize | None:
+        return device_size(self.session, self.history.device)
+
+    def marks(self) -> list[Mark]:
+        """The moment pointed at, and requests that failed."""
+        if self._device is None:
+            return super().marks()
+        alarm = theme(dark=self.link.dark).alarm
+        failed = refused(self.session, self._device)
+        return [*(Mark(one.ts_ns, alarm, one.brief) for one in failed), *super().marks()]
 
     @property
     def shown(self) -> TimeWindow:
@@ -129,20 +151,10 @@ class FragmentationView(CurvesView):
         return TimeWindow(int(ts_ns[0]), int(ts_ns[-1]))
 
     @property
-    def _moment(self) -> int | None:
-        """What is marked; the end of the log is no mark."""
+    def moment(self) -> int | None:
+        """The moment pointed at, where this log shares its axis."""
         shared = self._device is not None and shares_moments(self.session, self._device)
         return self.link.moment_ns if shared else None
-
-    def _mark(self) -> None:
-        if self._found.empty:
-            return
-        with self.status.guard():
-            curves = [curve for panel in self._panels() for curve in panel.curves]
-            with self.figure.batch_update():
-                for trace, curve in zip(self.figure.data, curves, strict=True):
-                    if curve.style == "segments":
-                        trace.update(points(curve, self.scale))
 
     def _on_click(self, _trace: Any, clicked: Any, _state: Any) -> None:
         if not clicked.xs or self._found.empty:

@@ -117,7 +117,9 @@ def _busy(session: Session) -> tuple[str, str, str]:
 
 def _length(session: Session) -> tuple[str, str, str]:
     events = sum(sum(recording.events.values()) for recording in session.recordings)
-    return _TITLES["_length"], units.duration(session.span.dur_ns), f"{units.count(events)} events"
+    many = f"{units.count(events)} event{'' if events == 1 else 's'}"
+    length = units.duration(session.span.dur_ns) if session.span.dur_ns else "one moment"
+    return _TITLES["_length"], length, many
 
 
 def _steps(session: Session) -> tuple[str, str, str]:

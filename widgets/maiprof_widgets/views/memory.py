@@ -280,7 +280,8 @@ class MemoryView(anywidget.AnyWidget):
                 columns=min(max(int(content["columns"]), 1), _MAX_COLUMNS),
                 rows=min(max(int(content["rows"]), 1), _MAX_ROWS),
             )  # fmt: skip
-            lines = [line for line in (*lit.lines, memory.window_line(times)) if line]
+            about_time = memory.window_lines(times, event_axis=self._by_event)
+            lines = [line for line in (*lit.lines, *about_time) if line]
             about = {"from_us": content["start_us"], "to_us": content["end_us"], "lines": lines}
             reply |= drawn | about
         finally:  # also without a picture, or the browser would wait for it

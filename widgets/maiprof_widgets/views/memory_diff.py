@@ -205,6 +205,8 @@ class Side(ipywidgets.HBox):
 
     def _hide(self) -> None:
         self.when.layout.display = "none" if self._one_moment else None
+        nothing = self._one_moment and len(self.source.options) == 1  # to choose here
+        self.layout.display = "none" if nothing else None
 
     @property
     def session(self) -> Session | None:

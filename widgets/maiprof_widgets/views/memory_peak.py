@@ -9,7 +9,7 @@ import pandas as pd
 
 from maiprof_nb import units
 from maiprof_nb.analysis.memory_drain import memory_drain
-from maiprof_nb.analysis.memory_peak import GROUPS, MemoryPeak, memory_peak
+from maiprof_nb.analysis.memory_peak import GROUPS, KEPT, MemoryPeak, memory_peak
 from maiprof_nb.session import Session
 from maiprof_widgets.figures.memory_drain import memory_drain_figure
 from maiprof_widgets.link import LinkState, Selection
@@ -128,7 +128,8 @@ class MemoryPeakView(ipywidgets.VBox):
             return
         axis = peak.log.device.axis
         self.when.layout.display = self._point.layout.display = None if axis == "time" else "none"
-        self._drain.layout.display = None if axis != "state" else "none"
+        drains = axis != "state" and bool((peak.live["fate"] != KEPT).any())
+        self._drain.layout.display = None if drains else "none"
         with self.status.guard():
             self._offer_groups(peak)
             self.headline.value = words.headline(self.session, peak, pointed=self._pointed)
