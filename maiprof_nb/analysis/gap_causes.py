@@ -9,6 +9,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from maiprof_nb.analysis._call_origins import OF_CALL, OF_FORWARD, users_around
+from maiprof_nb.analysis._compilation import COMPILING, LOADING_CODE
 from maiprof_nb.analysis._garbage import COLLECTION
 from maiprof_nb.analysis._host_calls import host_calls
 from maiprof_nb.analysis._innermost import innermost
@@ -51,14 +52,8 @@ _RULES: tuple[tuple[str, re.Pattern[str]], ...] = (
         ),
     ),
     ("garbage collection", COLLECTION),
-    (
-        "compilation",
-        re.compile(
-            r"TorchDynamo|CompileTimeInstructionCounter|torch/_(?:dynamo|inductor)/|triton/(?:compiler|runtime/jit)"
-            r"|AutotuneCache|compile_fx|nvrtc|cuModuleLoad|hipModuleLoad",
-            re.IGNORECASE,
-        ),
-    ),
+    ("compilation", COMPILING),
+    ("compilation", LOADING_CODE),
     (
         "collective wait",
         re.compile(

@@ -68,9 +68,8 @@ def _asked(rule: Rule, session: Session) -> Finding:
     try:
         answer = rule.ask(session)
     except MaiprofError as problem:
-        return Finding(
-            rule.id, NOT_APPLICABLE, rule.question, view=rule.view, reason=problem.sentence
-        )
+        reason = _sentence(problem)
+        return Finding(rule.id, NOT_APPLICABLE, rule.question, view=rule.view, reason=reason)
     except Exception as problem:  # noqa: BLE001 - one broken rule must not hide the others
         _LOG.warning("rule %s failed", rule.id, exc_info=True)
         reason = f"The rule failed ({type(problem).__name__}: {problem})."
@@ -84,6 +83,14 @@ def _asked(rule: Rule, session: Session) -> Finding:
             reasons=reasons,
         )  # fmt: skip
     return _finding(rule, answer, session, state, reasons)
+
+
+def _sentence(problem: MaiprofError) -> str:
+    """As the rules write theirs: a capital (but a file keeps its name) and a full stop."""
+    said = (
+        problem.sentence if problem.where else problem.sentence[:1].upper() + problem.sentence[1:]
+    )
+    return said if said.endswith((".", "?", "!")) else f"{said}."
 
 
 def _finding(
@@ -121,7 +128,7 @@ def _gain(rule: Rule, session: Session) -> dict[str, Any] | None:
     try:
         return project(session, change).as_dict()
     except MaiprofError as problem:
-        return {"reason": problem.sentence}
+        return {"reason": _sentence(problem)}
     except Exception as problem:  # noqa: BLE001 - a finding stands without its projection
         _LOG.warning("projection for rule %s failed", rule.id, exc_info=True)
         return {"reason": f"The projection failed ({type(problem).__name__}: {problem})."}

@@ -13,6 +13,7 @@ from maiprof_nb.errors import NotAnswerableError
 from maiprof_nb.findings.rule import Answer, Found, NotApplicable, Passed, Rule, severity_of
 from maiprof_nb.session import Session
 
+WORTH_SHARE = 0.01  # of the window: what idle multiprocessors cost beside an idle device
 LOW = 0.5  # below half, DCGM's guide calls the use of the GPU ineffective
 
 
@@ -42,8 +43,11 @@ def ask(session: Session) -> Answer:
         return Found(title=title, severity=severity_of(LOW - figure.value), evidence=[evidence])
     busy = float(breakdown(session)["busy_share"].mean())
     unused = max(busy - figure.value, 0.0)
+    title = f"{title}; the device works {units.percent(busy)} of the time"
+    if unused < WORTH_SHARE:
+        return Passed(f"{title}, so that what it works on leaves {units.percent(unused)} unused.")
     return Found(
-        title=f"{title}; the device works {units.percent(busy)} of the time",
+        title=title,
         severity=severity_of(unused),
         cost_ns=int(unused * window),
         evidence=[evidence | {"busy_share": busy}],
