@@ -197,7 +197,7 @@ def test_the_cause_of_the_gaps_decides_what_step_2_says(between, named, meaning,
 
 
 def test_idle_time_of_several_gpus_is_that_of_all():
-    """Rank 0 is idle from 1100 to 1800, rank 1 from 1300 to 1800: 500 us in which both are, and both from 1000 to 1010."""
+    """Rank 0 is idle from 1100 to 1800, rank 1 from 1300 to 1800, both from 1000 to 1010."""
     one, other = (
         [
             tiny.step(1, 1000, 1000), tiny.launch(1, 1000),
