@@ -52,7 +52,7 @@ def _diagnosis(path: str) -> dict[str, Any]:
         with _progress.shown(path) as report:
             session = load(path, report=report)
     except MaiprofError as problem:
-        return {"source": path, "error": problem.sentence}
+        return {"source": path, "findings": [], "error": problem.sentence}
     return {"source": path, "findings": [as_json(finding) for finding in diagnose(session)]}
 
 

@@ -10,6 +10,7 @@ from maiprof_nb.analysis.measured import mean_of
 from maiprof_nb.analysis.sm_efficiency import sm_efficiency
 from maiprof_nb.analysis.steps import figure_window
 from maiprof_nb.errors import NotAnswerableError
+from maiprof_nb.findings._wording import mean_of_devices
 from maiprof_nb.findings.rule import Answer, Found, NotApplicable, Passed, Rule, severity_of
 from maiprof_nb.session import Session
 
@@ -32,7 +33,7 @@ def ask(session: Session) -> Answer:
         figure = _measured(session) or _estimated(session)
     except NotAnswerableError as problem:
         return NotApplicable(
-            f"SM activity was not sampled, and cannot be estimated: {problem.sentence}"
+            f"SM activity was not sampled, and cannot be estimated: {problem.sentence.rstrip('.')}."
         )
     title = f"{figure.name} is {units.percent(figure.value)}{figure.beside}"
     if figure.value >= LOW:
@@ -68,7 +69,7 @@ def _estimated(session: Session) -> _Figure:
     return _Figure(
         "SM efficiency (estimated from launch configurations)",
         float(found["est_sm_efficiency"].mean()),
-        f", est. achieved occupancy {units.percent(occupancy)}",
+        f", est. achieved occupancy {units.percent(occupancy)}{mean_of_devices(len(found))}",
     )
 
 
