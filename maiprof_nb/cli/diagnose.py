@@ -95,8 +95,12 @@ def _gain(gain: dict[str, Any] | None) -> list[str]:
     least, expected, most = (
         units.percent(gain[f"{bound}_share"]) for bound in ("floor", "expected", "ceiling")
     )
-    time = units.duration(gain["expected_ns"])
+    time = f"{units.duration(abs(gain['expected_ns']))} a {gain['per']}"
+    if gain["expected_ns"] < 0:  # e.g. casts on a host that is the limit already
+        said = f"would rather cost time: saves {least} to {most}, {expected} expected ({time} more)"
+    else:
+        said = f"would save {least} to {most}, {expected} expected ({time})"
     return [
-        f"would save {least} to {most}, {expected} expected ({time} a {gain['per']})",
+        said,
         *(f"  taken for granted: {reason}" for reason in gain["reasons"]),
     ]
