@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from maiprof_nb import units
 from maiprof_nb.analysis._host_pieces import (
     FRAMEWORK,
     OPTIMIZER,
@@ -251,7 +252,9 @@ def assumptions(case: Case, change: str) -> list[str]:
     }.get(change, [])
     if change == "input":
         count, busy = _workers(case)
-        said = [f"{count} workers, busy {busy:.0%} of the time the loop waited for them."]
+        said = [
+            f"{count} workers, busy {units.percent(busy)} of all the time the loop waited for them."
+        ]
         if not _worker_threads(case):
             said = [
                 "No worker thread is recorded: one is taken, busy all the time, here or in another "

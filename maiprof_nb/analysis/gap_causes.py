@@ -9,12 +9,14 @@ import numpy.typing as npt
 import pandas as pd
 
 from maiprof_nb.analysis._call_origins import OF_CALL, OF_FORWARD, users_around
+from maiprof_nb.analysis._compilation import COMPILING, LOADING_CODE
 from maiprof_nb.analysis._garbage import COLLECTION
 from maiprof_nb.analysis._host_calls import host_calls
 from maiprof_nb.analysis._innermost import innermost
 from maiprof_nb.analysis._intervals import union_of
 from maiprof_nb.analysis._nesting import nearest_code
 from maiprof_nb.analysis._remember import remembered
+from maiprof_nb.analysis._sampled_thread import open_time, sampled_lane
 from maiprof_nb.analysis.device_activity import gaps
 from maiprof_nb.session import Session
 
@@ -51,14 +53,8 @@ _RULES: tuple[tuple[str, re.Pattern[str]], ...] = (
         ),
     ),
     ("garbage collection", COLLECTION),
-    (
-        "compilation",
-        re.compile(
-            r"TorchDynamo|CompileTimeInstructionCounter|torch/_(?:dynamo|inductor)/|triton/(?:compiler|runtime/jit)"
-            r"|AutotuneCache|compile_fx|nvrtc|cuModuleLoad|hipModuleLoad",
-            re.IGNORECASE,
-        ),
-    ),
+    ("compilation", COMPILING),
+    ("compilation", LOADING_CODE),
     (
         "collective wait",
         re.compile(
@@ -106,6 +102,9 @@ def gap_causes(session: Session) -> pd.DataFrame:
 
     Notes
     -----
+    Where a sampler of stacks (py-spy) ran beside a trace without Python calls, its training
+    thread answers for the time in which the trace's says nothing.
+
     Each moment counts for the innermost named call the thread is in: data loading, a wait
     for the device, the allocator, a collective, compilation; else for the framework
     (launch-bound), for Python, or as unrecorded. A gap whose next work was already launched
@@ -130,10 +129,15 @@ def gap_causes(session: Session) -> pd.DataFrame:
     names = calls["name"].cat
     cause, name = calls["cause"].to_numpy(), np.append(names.codes.to_numpy(np.int64), -1)
     thread = _lane_of_each(found, calls)
-    pieces = innermost(session)
+    pieces, sampled = innermost(session), sampled_lane(session, calls)
     for lane in np.unique(thread[thread >= 0]):  # a pass a thread, not a gap
         mine = np.flatnonzero(thread == lane)
         gap, call, spent = pieces.of(lane).within(start[mine], end[mine])
+        if sampled is not None:  # for what the trace leaves open
+            which, begin, until = open_time(pieces.of(lane), start[mine], end[mine])
+            hole, seen, length = pieces.of(sampled).within(begin, until)
+            gap, call = np.append(gap, which[hole]), np.append(call, seen)
+            spent = np.append(spent, length)
         np.add.at(parts, (mine[gap], cause[call]), spent)
         after_sync[mine] = _began_waiting(calls[calls["lane"] == lane], start[mine])
         line[mine] = _most(gap, name[function[call]], spent, len(mine))

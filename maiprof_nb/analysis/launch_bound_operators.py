@@ -32,11 +32,12 @@ def launch_bound_operators(session: Session, *, window: TimeWindow | None = None
     DataFrame
         One row an operator (the innermost round the launch): ``name``, ``launches``,
         ``launches_per_s``, ``work`` (pieces started), ``device_ns`` (their durations summed),
-        ``median_work_ns`` (work of one launch), ``median_interval_ns`` (to the next launch of
-        the thread), ``short_share`` (of its launches: those whose work is shorter than that
-        interval), ``unfilled_ns`` (by how much the intervals exceed the work, summed) and
+        ``compared`` (launches with another of the thread within 2 ms: all that follows is of
+        these), ``median_work_ns`` (work of one launch), ``median_interval_ns`` (to the next
+        launch), ``short_share`` (launches whose work is shorter than that interval),
+        ``unfilled_ns`` (by how much the intervals exceed the work, summed) and
         ``launch_bound`` (whether the median launch starts less work than the interval lasts).
-        Most ``unfilled_ns`` first.
+        Medians and share are missing where none is compared. Most ``unfilled_ns`` first.
 
     Raises
     ------
@@ -45,9 +46,10 @@ def launch_bound_operators(session: Session, *, window: TimeWindow | None = None
 
     Notes
     -----
-    An interval above 2 ms is a stall and not a launch: it does not count. Unfilled time is what
-    these launches leave for others to fill, not idle time: a queue, another stream or another
-    thread may fill it.
+    An interval above 2 ms is a stall and not a launch: neither it nor the work before it
+    enters the comparison, as a median over one and not the other would compare two sets of
+    launches. Unfilled time is what these launches leave for others to fill, not idle time: a
+    queue, another stream or another thread may fill it.
     """
     require_activity(session)
     shown = window or figure_window(session).window
@@ -57,10 +59,12 @@ def launch_bound_operators(session: Session, *, window: TimeWindow | None = None
     inside = (begun >= shown.start_ns) & (calls["launch_ns"] < shown.end_ns)
     calls = calls[inside]
     interval = calls["interval_ns"].where(calls["interval_ns"] <= LONGEST_LAUNCH_GAP_NS)
+    compared = interval.notna()
     calls = calls.assign(
         name=_names(session, calls["operator"].to_numpy(np.int64)),
         interval_ns=interval,
-        short=(calls["dur_ns"] < interval).where(interval.notna()).astype(float),
+        compared_ns=calls["dur_ns"].where(compared),
+        short=(calls["dur_ns"] < interval).where(compared).astype(float),
         unfilled_ns=(interval - calls["dur_ns"]).clip(lower=0).fillna(0),
     )
     found = (
@@ -69,7 +73,8 @@ def launch_bound_operators(session: Session, *, window: TimeWindow | None = None
             launches=("dur_ns", "size"),
             work=("work", "sum"),
             device_ns=("dur_ns", "sum"),
-            median_work_ns=("dur_ns", "median"),
+            compared=("compared_ns", "count"),
+            median_work_ns=("compared_ns", "median"),
             median_interval_ns=("interval_ns", "median"),
             short_share=("short", "mean"),
             unfilled_ns=("unfilled_ns", "sum"),

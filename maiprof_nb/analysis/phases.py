@@ -118,9 +118,8 @@ def phases(session: Session) -> pd.DataFrame:
     -----
     Threads of the loop are those that mark steps, run operators or launch device work;
     workers that only run Python are left out. Device work belongs to the phase that launched
-    it, not to the one the host is in when it runs. Host times of phases on different threads
-    may overlap, so shares may sum to
-    more than one.
+    it, not to the one the host is in when it runs. Phases with a name may overlap on different
+    threads (or ranks), so shares may sum to more than one; *other* overlaps none of its rank's.
     """
     window = figure_window(session).window
     calls = phase_calls(session)
@@ -155,7 +154,21 @@ def threads_of_the_loop(calls: pd.DataFrame) -> pd.DataFrame:
 
 
 def phase_time(calls: pd.DataFrame, code: int) -> Union:
-    """When any thread is in a phase, without calls of another phase inside on that thread."""
+    """When any thread is in a phase, without calls of another phase inside on that thread.
+
+    A job is in *other* only while none of its threads is in a phase of a name: the thread that
+    called ``backward()`` waits for autograd's, and is in nothing else meanwhile.
+    """
+    if code != _OTHER:
+        return _own_time(calls, code)
+    parts = [
+        minus(_own_time(rows, code), merged([_own_time(rows, named) for named in range(_OTHER)]))
+        for _, rows in calls.groupby("recording")
+    ]
+    return merged(parts)
+
+
+def _own_time(calls: pd.DataFrame, code: int) -> Union:
     parts = [
         minus(
             union_of(rows[rows["phase"] == code]),

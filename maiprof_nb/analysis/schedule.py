@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from maiprof_nb import units
 from maiprof_nb.analysis._host_pieces import PIECES, host_pieces
 from maiprof_nb.analysis._remember import remembered
 from maiprof_nb.analysis._schedule_device import DeviceWork
@@ -234,13 +235,14 @@ def require_faithful(of: Schedule) -> float:
     """
     if of.untied_share > MOST_UNTIED:
         raise NotAnswerableError(
-            f"{of.untied_share:.0%} of the device's time has no recorded launch",
+            f"{units.percent(of.untied_share)} of the device's time has no recorded launch",
             remedy="Record whole steps with CPU and CUDA activities",
         )
     error = replay_error(of)
     if error > TOLERANCE:
         raise NotAnswerableError(
-            f"a replay of the recorded schedule misses the recorded step ends by {error:.1%}",
+            "a replay of the recorded schedule misses the recorded step ends by "
+            f"{units.percent(error)}",
             remedy="The trace does not hold everything the job waited for; record with CPU and "
             "CUDA activities, and all ranks",
         )

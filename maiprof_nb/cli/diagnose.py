@@ -52,7 +52,7 @@ def _diagnosis(path: str) -> dict[str, Any]:
         with _progress.shown(path) as report:
             session = load(path, report=report)
     except MaiprofError as problem:
-        return {"source": path, "error": problem.sentence}
+        return {"source": path, "findings": [], "error": problem.sentence}
     return {"source": path, "findings": [as_json(finding) for finding in diagnose(session)]}
 
 
@@ -95,8 +95,12 @@ def _gain(gain: dict[str, Any] | None) -> list[str]:
     least, expected, most = (
         units.percent(gain[f"{bound}_share"]) for bound in ("floor", "expected", "ceiling")
     )
-    time = units.duration(gain["expected_ns"])
+    time = f"{units.duration(abs(gain['expected_ns']))} a {gain['per']}"
+    if gain["expected_ns"] < 0:  # e.g. casts on a host that is the limit already
+        said = f"would rather cost time: saves {least} to {most}, {expected} expected ({time} more)"
+    else:
+        said = f"would save {least} to {most}, {expected} expected ({time})"
     return [
-        f"would save {least} to {most}, {expected} expected ({time} a {gain['per']})",
+        said,
         *(f"  taken for granted: {reason}" for reason in gain["reasons"]),
     ]

@@ -19,3 +19,8 @@ def every(row: pd.Series) -> str:
 def times(number: int, thing: str) -> str:
     """``1 compilation``, ``3 compilations``."""
     return f"{units.count(number)} {thing}{'' if number == 1 else 's'}"
+
+
+def mean_of_devices(number: int) -> str:
+    """`` (mean of 4 GPUs)``, or nothing where there is one."""
+    return f" (mean of {units.count(number)} GPUs)" if number > 1 else ""

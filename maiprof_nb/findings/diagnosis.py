@@ -72,15 +72,15 @@ def _asked(rule: Rule, session: Session) -> Finding:
     try:
         answer = rule.ask(session)
     except MaiprofError as problem:
-        return Finding(
-            rule.id, NOT_APPLICABLE, rule.question, view=rule.view, reason=problem.sentence
-        )
+        reason = _explained(problem)
+        return Finding(rule.id, NOT_APPLICABLE, rule.question, view=rule.view, reason=reason)
     except Exception as problem:  # noqa: BLE001 - one broken rule must not hide the others
         _LOG.warning("rule %s failed", rule.id, exc_info=True)
         reason = f"The rule failed ({type(problem).__name__}: {problem})."
         return Finding(rule.id, FAILED, rule.question, view=rule.view, reason=reason)
     if isinstance(answer, NotApplicable):
-        return Finding(rule.id, NOT_APPLICABLE, rule.question, view=rule.view, reason=answer.reason)
+        reason = _as_sentence(answer.reason)
+        return Finding(rule.id, NOT_APPLICABLE, rule.question, view=rule.view, reason=reason)
     state, reasons = _trust(rule, session)
     if isinstance(answer, Passed):
         return Finding(
@@ -88,6 +88,16 @@ def _asked(rule: Rule, session: Session) -> Finding:
             reasons=reasons,
         )  # fmt: skip
     return _finding(rule, answer, session, state, reasons)
+
+
+def _explained(problem: MaiprofError) -> str:
+    """An error as a sentence; a file at its beginning keeps its name."""
+    return problem.sentence if problem.where else _as_sentence(problem.sentence)
+
+
+def _as_sentence(said: str) -> str:
+    said = said[:1].upper() + said[1:]
+    return said if said.endswith((".", "?", "!")) else f"{said}."
 
 
 def _finding(
@@ -125,7 +135,7 @@ def _gain(rule: Rule, session: Session) -> dict[str, Any] | None:
     try:
         return project(session, change).as_dict()
     except MaiprofError as problem:
-        return {"reason": problem.sentence}
+        return {"reason": _explained(problem)}
     except Exception as problem:  # noqa: BLE001 - a finding stands without its projection
         _LOG.warning("projection for rule %s failed", rule.id, exc_info=True)
         return {"reason": f"The projection failed ({type(problem).__name__}: {problem})."}

@@ -6,8 +6,9 @@ import pandas as pd
 
 from maiprof_nb import units
 from maiprof_nb.analysis.phases import phases
-from maiprof_nb.analysis.steps import figure_window, steps
+from maiprof_nb.analysis.steps import figure_window
 from maiprof_nb.errors import NotAnswerableError
+from maiprof_nb.findings._per_step import optimizer_launches
 from maiprof_nb.findings.trust import reservations
 from maiprof_nb.findings.verdict import Verdict
 from maiprof_nb.session import Session
@@ -31,19 +32,19 @@ def loop_verdict(session: Session) -> Verdict:
             remedy="Record with ProfilerActivity.CPU",
         )
     window = figure_window(session)
-    count = max(steps(session)["step"].nunique(), 1)
     host = found.sort_values("host_ns", ascending=False)
     parts = ", ".join(
         f"{row.phase} {units.percent(row.host_share)}" for row in host.itertuples() if row.host_ns
     )
     optimizer = found[found["phase"] == "optimizer"].iloc[0]
     figure = f"Host time over {window.reason}: {parts}."
-    if optimizer["kernels"]:
+    a_step, said = optimizer_launches(session, int(optimizer["kernels"]))
+    if a_step:
         figure += (
-            f" The optimizer launches {units.count(optimizer['kernels'] / count)} pieces of device "
-            f"work a step, {units.duration(optimizer['mean_kernel_ns'])} each on average."
+            f" The optimizer launches {said}, {units.duration(optimizer['mean_kernel_ns'])} each "
+            "on average."
         )
-    small = _small_optimizer_kernels(optimizer, count)
+    small = a_step > _MANY_KERNELS_PER_STEP and optimizer["mean_kernel_ns"] < _SMALL_KERNEL_NS
     return Verdict(
         question="Where does the training loop spend its time?",
         figure=figure,
@@ -57,11 +58,6 @@ def loop_verdict(session: Session) -> Verdict:
         evidence=found,
         reservations=reservations(session, "phases"),
     )
-
-
-def _small_optimizer_kernels(optimizer: pd.Series, count: int) -> bool:
-    many = optimizer["kernels"] / count > _MANY_KERNELS_PER_STEP
-    return bool(many and optimizer["mean_kernel_ns"] < _SMALL_KERNEL_NS)
 
 
 def _meaning(largest: pd.Series, *, small: bool) -> str:

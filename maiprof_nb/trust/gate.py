@@ -166,7 +166,11 @@ def _sentence(faulty: pd.DataFrame, state: str, session: Session) -> str:
     if len(session.recordings) > 1 and pd.notna(worst["rank"]):
         text = f"Rank {worst['rank']}: {text}"
     more = len(faulty) - 1
-    return f"{text} (So in {units.count(more)} more recordings.)" if more else text
+    return (
+        f"{text} (So in {units.count(more)} more recording{'s' if more > 1 else ''}.)"
+        if more
+        else text
+    )
 
 
 @remembered

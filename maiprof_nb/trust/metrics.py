@@ -62,8 +62,9 @@ def metric_gaps(recording: Recording) -> Result:
     spans = waits.groupby("series")["wait"].sum()
     share = float(lost[worst] / spans[worst])
     pauses = int(long.groupby("series").size().max())
+    times = "once" if pauses == 1 else f"{units.count(pauses)} times"
     return failed(
-        f"The sampling pauses {units.count(pauses)} time(s) for more than "
+        f"The sampling pauses {times} for more than "
         f"{_MISSING_FACTOR} times its interval of {units.duration(float(usual[long.index[0]]))}, "
         f"at most for {units.duration(int(long['wait'].max()))}; nothing is known of "
         f"{units.percent(share)} of the time.",

@@ -38,6 +38,18 @@ def only_gap(*between: dict) -> dict:
             [python("torch/_dynamo/convert_frame.py(9): compile", 1100, 95)],
             "compilation", "compilation_ns", 95_000,
         ),
+        (  # a compiled region that runs: these frames are round every call of it
+            [
+                python("torch/_dynamo/eval_frame.py(1039): _fn", 1100, 95),
+                python("torch/_inductor/output_code.py(590): __call__", 1101, 93),
+                python("cache/ov/cov.py(2533): call", 1102, 91),
+            ],
+            "Python", "Python_ns", 95_000,
+        ),
+        (
+            [operator("TorchDynamo Cache Lookup", 1100, 90)],
+            "launch-bound", "launch_bound_ns", 92_000,
+        ),
         ([operator("aten::mm", 1100, 90)], "launch-bound", "launch_bound_ns", 92_000),
         ([python("train.py(7): log", 1100, 90)], "Python", "Python_ns", 90_000),
         ([], "unrecorded", "unrecorded_ns", 98_000),

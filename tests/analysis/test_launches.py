@@ -103,6 +103,31 @@ def test_a_stall_is_no_launch() -> None:
     assert not row["launch_bound"]
 
 
+def test_work_before_a_stall_is_not_compared() -> None:
+    """`copy_` twice waits 3 ms for its copy, and once goes on after 200 us with 120 us of work.
+
+    The median over all three would be 3 ms of work, beside "shorter than 200 us: 100 %".
+    """
+    session = tiny.session(
+        *(tiny.operator("aten::copy_", at - 1, 20) for at in (1000, 5000, 9000)),
+        tiny.operator("aten::mm", 9199, 20),
+        *(tiny.launch(i, at) for i, at in enumerate((1000, 5000, 9000, 9200), start=1)),
+        tiny.kernel(1005, 3000, correlation=1),
+        tiny.kernel(5005, 3000, correlation=2),
+        tiny.kernel(9005, 120, correlation=3),
+        tiny.kernel(9205, 7, correlation=4),
+    )
+    found = launch_bound_operators(session).set_index("name")
+    copies = found.loc["aten::copy_"]
+    assert (copies["launches"], copies["compared"], copies["device_ns"]) == (3, 1, 6120 * US)
+    assert (copies["median_work_ns"], copies["median_interval_ns"]) == (120 * US, 200 * US)
+    assert (copies["short_share"], copies["unfilled_ns"]) == (1, 80 * US)
+    assert copies["launch_bound"]
+    assert found.loc["aten::mm", "compared"] == 0  # the last: nothing follows
+    assert math.isnan(found.loc["aten::mm", "median_work_ns"])
+    assert not found.loc["aten::mm", "launch_bound"]
+
+
 def test_a_graph_is_one_launch(corpus: Path) -> None:
     """VLLM replays its decode pass as one graph: the file has 14 calls that start 434 pieces."""
     file = next((corpus / "kineto" / "tracelens-vllm-full-graph").glob("*.json.gz"))

@@ -142,7 +142,8 @@ def test_json_contract(capsys: pytest.CaptureFixture[str], trace: Path) -> None:
 def test_json_of_what_cannot_be_read(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     code, lines = said(capsys, "--json", tmp_path / "none.json")
     assert code == 2
-    assert set(json.loads(lines[0])) == {"source", "error"}
+    assert set(json.loads(lines[0])) == {"source", "findings", "error"}
+    assert json.loads(lines[0])["findings"] == []
 
 
 @pytest.mark.parametrize(

@@ -50,7 +50,7 @@ def test_a_projection_that_cannot_be_made_says_why(monkeypatch):
     monkeypatch.setattr(diagnosis, "project", refused)
     said = found("input-bound")
     assert said.outcome == "found"
-    assert "the replay misses" in said.gain["reason"]
+    assert "The replay misses" in said.gain["reason"]
 
 
 def test_gain_in_words(capsys):

@@ -158,6 +158,60 @@ def test_without_python_functions_the_operators_answer():
     assert "with_stack=True" in verdict.attempt
 
 
+def waiting_in(*between: tiny.Event) -> Session:
+    """A gap of 700 us that `between` fills, on a thread with lines of Python."""
+    return tiny.session(
+        tiny.step(1, 1000, 1000), tiny.launch(1, 1000), tiny.kernel(1010, 90, correlation=1),
+        tiny.python("serving/runner.py(5): is_decode_or_idle", 1050, 760), *between,
+        tiny.launch(2, 1790), tiny.kernel(1800, 200, correlation=2),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("between", "named", "meaning", "attempt"),
+    [
+        (
+            (tiny.python("job/data.py(3): load_row", 1101, 690),), "load_row()",
+            "not their proven", "out of the training loop",
+        ),
+        (
+            (tiny.launch(0, 1105, 680, name="hipMemcpyWithStream"),), "hipMemcpyWithStream",
+            "waited for the GPU first", "non_blocking",
+        ),
+        (
+            (tiny.annotation("enumerate(DataLoader)#_It.__next__", 1101, 690),), "DataLoader",
+            "input-bound", "num_worker",
+        ),
+        (
+            (tiny.launch(0, 1105, 680, name="cudaFree"),), "cudaFree",
+            "asks the driver for memory", "empty_cache",
+        ),
+    ],
+)  # fmt: skip
+def test_the_cause_of_the_gaps_decides_what_step_2_says(between, named, meaning, attempt):
+    """Names alone mislead: a decode pass of a server is no decoding of input."""
+    verdict = python_verdict(waiting_in(*between))
+    assert named in verdict.figure
+    assert meaning in verdict.meaning
+    assert attempt in verdict.attempt
+
+
+def test_idle_time_of_several_gpus_is_that_of_all():
+    """Rank 0 is idle from 1100 to 1800, rank 1 from 1300 to 1800, both from 1000 to 1010."""
+    one, other = (
+        [
+            tiny.step(1, 1000, 1000), tiny.launch(1, 1000),
+            tiny.kernel(1010, busy, correlation=1, device=rank),
+            tiny.operator("aten::cat", 1400, 300),
+            tiny.launch(2, 1790), tiny.kernel(1800, 200, correlation=2, device=rank),
+        ]
+        for rank, busy in ((0, 90), (1, 290))
+    )  # fmt: skip
+    figure = python_verdict(tiny.ranks(one, other)).figure
+    assert figure.startswith("While every GPU was idle (510 µs), the host spent most time in ")
+    assert "aten::cat: 600 µs of its own in 2 calls, summed over 2 threads" in figure
+
+
 def test_the_least_busy_of_several_devices_is_named():
     session = tiny.ranks(
         [tiny.step(1, 1000, 100), tiny.kernel(1000, 90)],

@@ -11,6 +11,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from maiprof_nb.analysis.gap_causes import gap_causes
 from maiprof_nb.analysis.icicle import icicle
 from maiprof_nb.analysis.python_in_gaps import functions_in_gaps
 from maiprof_nb.errors import LoadError
@@ -157,6 +158,37 @@ def test_sampled_stacks_count_in_gaps_once_they_are_placed() -> None:
     found = functions_in_gaps(placed).set_index("name")["self_in_gaps_ns"] / 1000
     assert found["data.py(3): load"] == 20  # 0 to 40 us, the gap begins at 20
     assert found["train.py(5): step"] == 60  # 40 to 100 us
+
+
+def test_a_gap_has_cause_and_line_of_the_sampled_thread() -> None:
+    """The gap is from 19 to 99 us of the axis, its last 2 a launch; 40 us of load, then step."""
+    trace = tiny.recording(
+        tiny.launch(1, 1001), tiny.launch(2, 1098),
+        tiny.kernel(1010, 10, correlation=1), tiny.kernel(1100, 10, correlation=2),
+    )  # fmt: skip
+    (gap,) = gap_causes(Session([trace, stacks()]).placed({1: 0})).to_dict("records")
+    assert (gap["cause"], gap["user_line"]) == ("Python", "train.py(5): step")
+    assert (gap["Python_ns"], gap["launch_bound_ns"], gap["unrecorded_ns"]) == (78_000, 2_000, 0)
+
+
+def test_of_several_sampled_threads_the_main_one_answers() -> None:
+    profiles = [
+        {
+            "type": "sampled", "name": name, "unit": "microseconds",
+            "startValue": 0, "endValue": 100, "samples": [frames], "weights": [100],
+        }
+        for name, frames in (('Thread 7 "MainThread"', [0, 1]), ('Thread 8 "worker"', [2]))
+    ]  # fmt: skip
+    trace = tiny.recording(
+        tiny.launch(1, 1001), tiny.launch(2, 1098),
+        tiny.kernel(1010, 10, correlation=1), tiny.kernel(1100, 10, correlation=2),
+    )  # fmt: skip
+    both = registry.read(speedscope(profiles), "a.json")
+    (gap,) = gap_causes(Session([trace, both]).placed({1: 0})).to_dict("records")
+    assert gap["user_line"] == "data.py(3): load"
+    unclear = registry.read(speedscope([profiles[1], profiles[1] | {"name": "Thread 9"}]), "a.json")
+    (gap,) = gap_causes(Session([trace, unclear]).placed({1: 0})).to_dict("records")
+    assert gap["cause"] == "unrecorded"
 
 
 def test_a_trace_with_python_calls_of_its_own_goes_first() -> None:

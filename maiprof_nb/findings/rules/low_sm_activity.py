@@ -10,9 +10,11 @@ from maiprof_nb.analysis.measured import mean_of
 from maiprof_nb.analysis.sm_efficiency import sm_efficiency
 from maiprof_nb.analysis.steps import figure_window
 from maiprof_nb.errors import NotAnswerableError
+from maiprof_nb.findings._wording import mean_of_devices
 from maiprof_nb.findings.rule import Answer, Found, NotApplicable, Passed, Rule, severity_of
 from maiprof_nb.session import Session
 
+WORTH_SHARE = 0.01  # of the window: what idle multiprocessors cost beside an idle device
 LOW = 0.5  # below half, DCGM's guide calls the use of the GPU ineffective
 
 
@@ -31,7 +33,7 @@ def ask(session: Session) -> Answer:
         figure = _measured(session) or _estimated(session)
     except NotAnswerableError as problem:
         return NotApplicable(
-            f"SM activity was not sampled, and cannot be estimated: {problem.sentence}"
+            f"SM activity was not sampled, and cannot be estimated: {problem.sentence.rstrip('.')}."
         )
     title = f"{figure.name} is {units.percent(figure.value)}{figure.beside}"
     if figure.value >= LOW:
@@ -42,8 +44,11 @@ def ask(session: Session) -> Answer:
         return Found(title=title, severity=severity_of(LOW - figure.value), evidence=[evidence])
     busy = float(breakdown(session)["busy_share"].mean())
     unused = max(busy - figure.value, 0.0)
+    title = f"{title}; the device works {units.percent(busy)} of the time"
+    if unused < WORTH_SHARE:
+        return Passed(f"{title}, so that what it works on leaves {units.percent(unused)} unused.")
     return Found(
-        title=f"{title}; the device works {units.percent(busy)} of the time",
+        title=title,
         severity=severity_of(unused),
         cost_ns=int(unused * window),
         evidence=[evidence | {"busy_share": busy}],
@@ -64,7 +69,7 @@ def _estimated(session: Session) -> _Figure:
     return _Figure(
         "SM efficiency (estimated from launch configurations)",
         float(found["est_sm_efficiency"].mean()),
-        f", est. achieved occupancy {units.percent(occupancy)}",
+        f", est. achieved occupancy {units.percent(occupancy)}{mean_of_devices(len(found))}",
     )
 
 

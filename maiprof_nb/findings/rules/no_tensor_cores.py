@@ -8,6 +8,7 @@ from maiprof_nb.analysis.measured import mean_of
 from maiprof_nb.analysis.steps import figure_window
 from maiprof_nb.analysis.tensor_cores import tensor_cores
 from maiprof_nb.analysis.tensor_cores_measured import NAMES_SAY_MORE, tensor_cores_measured
+from maiprof_nb.findings._wording import mean_of_devices
 from maiprof_nb.findings.rule import Answer, Found, NotApplicable, Passed, Rule, severity_of
 from maiprof_nb.session import Session
 
@@ -53,7 +54,7 @@ def ask(session: Session) -> Answer:
     cost = (matrix - used - untold) // max(len(found), 1)
     return Found(
         title=f"Tensor cores do {units.percent(used / matrix)} of the matrix work, which takes "
-        f"{units.percent(matrix / max(window, 1))} of the time{said}",
+        f"{units.percent(matrix / max(window, 1))} of the time{mean_of_devices(len(found))}{said}",
         severity=severity_of(cost * len(found) / max(window, 1)),
         cost_ns=cost,
         evidence=[

@@ -10,10 +10,12 @@ from maiprof_nb.analysis.recording_cost import (
     PYTHON_NS,
     recording_cost,
 )
+from maiprof_nb.findings._wording import times
 from maiprof_nb.findings.rule import Answer, Found, NotApplicable, Passed, Rule
 from maiprof_nb.session import Session
 
 TOO_MUCH, FAR_TOO_MUCH = 0.15, 0.3  # of the window: as much as many a fix wins; twice that
+TOO_FEW = 10  # host events: their rate is an accident
 HIDDEN_BELOW = 0.05  # idle share: a device that never waits does not see a slow host
 
 
@@ -30,6 +32,12 @@ def ask(session: Session) -> Answer:
             "No host event begins in the window. Record with ProfilerActivity.CPU."
         )
     row = found.iloc[0]
+    calls = int(row["operators"] + row["launches"] + row["python_calls"])
+    if calls < TOO_FEW and not row["recorded_overhead_ns"]:
+        return NotApplicable(
+            f"The window holds only {times(calls, 'host event')}, which tell no rate. Record whole "
+            "steps."
+        )
     share = float(row["share"])
     figure = (
         f"Recording is estimated to take {units.percent(share)} of the busiest host thread's time: "

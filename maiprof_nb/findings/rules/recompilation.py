@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
 
 from maiprof_nb import units
 from maiprof_nb.analysis._by_step import step_rows
+from maiprof_nb.analysis._compilation import COMPILING
 from maiprof_nb.analysis._intervals import union
 from maiprof_nb.analysis.host_events import host_events_named
 from maiprof_nb.analysis.steps import figure_window, steps
@@ -15,14 +14,6 @@ from maiprof_nb.findings._wording import times
 from maiprof_nb.findings.rule import Answer, Found, NotApplicable, Passed, Rule, severity_of
 from maiprof_nb.findings.rules._worst import event_rows
 from maiprof_nb.session import Session
-
-# Compiling only: cache look-ups and compiled regions run in every call.
-_COMPILING = re.compile(
-    r"^dynamo$|^entire_frame_compile$|\(dynamo_timed\)$"
-    r"|torch/_dynamo/convert_frame\.py\(\d+\): (?:__call__|_?compile)"
-    r"|torch/_inductor/(?:compile_fx|codecache|async_compile)\.py\(\d+\): (?:compile|_compile|load)"
-    r"|triton/compiler/compiler\.py\(\d+\): compile|triton/runtime/jit\.py\(\d+\): _do_compile"
-)
 
 
 def ask(session: Session) -> Answer:
@@ -39,7 +30,7 @@ def ask(session: Session) -> Answer:
             "Fewer than two steps were recorded, and the first may compile. Call prof.step() after "
             "each step and record several."
         )
-    events = host_events_named(session, _COMPILING)
+    events = host_events_named(session, COMPILING)
     row = step_rows(
         marks, events["recording"].to_numpy(np.int64), events["ts_ns"].to_numpy(np.int64)
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from maiprof_nb import units
 from maiprof_nb.analysis.phases import phases
 from maiprof_nb.analysis.steps import steps
+from maiprof_nb.findings._per_step import optimizer_launches
 from maiprof_nb.findings.rule import Answer, Found, NotApplicable, Passed, Rule, severity_of
 from maiprof_nb.session import Session
 
@@ -21,15 +22,16 @@ def ask(session: Session) -> Answer:
             "No device work was launched inside an optimizer's step. Record whole training steps "
             "with CPU and CUDA activities."
         )
-    count = max(steps(session)["step"].nunique(), 1)
-    each, a_step = float(optimizer["mean_kernel_ns"]), optimizer["kernels"] / count
-    figure = f"{units.count(a_step)} pieces of device work a step, {units.duration(each)} each"
+    each = float(optimizer["mean_kernel_ns"])
+    a_step, said = optimizer_launches(session, int(optimizer["kernels"]))
+    figure = f"{said}, {units.duration(each)} each"
     if a_step < MANY_A_STEP or each > SMALL_NS:
         return Passed(f"The optimizer launches {figure}.")
     cost = int(optimizer["host_ns"])
+    count = steps(session)["step"].nunique()
     return Found(
         title=f"The optimizer launches {figure}, and keeps the host busy "
-        f"{units.duration(cost / count)} a step",
+        f"{units.duration(cost / max(count, 1))} {'a step' if count else 'in all'}",
         severity=severity_of(float(optimizer["host_share"])),
         cost_ns=cost,
         evidence=[{"table": "phases", "phase": "optimizer", **_plain(optimizer)}],

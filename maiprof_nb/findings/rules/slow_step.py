@@ -64,7 +64,7 @@ def _plain(row: dict[Any, Any]) -> dict[str, object]:
 RULE = Rule(
     id="slow-step",
     question="Do some steps take much longer than the others?",
-    figures=("steps", "phases", "gaps"),
+    figures=("steps", "phases"),
     view="phases",
     advice="Select the slow step and a usual one in turn and compare them; reads, checkpoints, "
     "evaluation, logging and compilation belong into another thread or before the loop.",

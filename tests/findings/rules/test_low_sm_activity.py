@@ -27,10 +27,20 @@ def test_found() -> None:
 
 
 def test_idleness_is_said_to_be_idleness() -> None:
-    found = finding(session(2, dur=100), RULE)
+    """Busy 10 %, six SMs in ten: 6 % of efficiency, 4 % of the step unused, 90 % idle."""
+    found = finding(session(0.6, dur=100), RULE)
     assert found.outcome == "found"
+    assert found.share == pytest.approx(0.04, abs=1e-4)
     assert "idle time" in found.advice
     assert found.severity == "low"
+
+
+def test_work_that_fills_a_device_which_is_hardly_used_passes() -> None:
+    """10 % of efficiency because it works 10 % of the time: nothing is lost on the SMs."""
+    found = finding(session(2, dur=100), RULE)
+    assert found.outcome == "passed"
+    assert "is 10.0 %" in found.title
+    assert "works 10.0 % of the time" in found.title
 
 
 def test_passed() -> None:

@@ -50,6 +50,14 @@ def test_overhead_that_was_recorded_counts_where_it_is_more() -> None:
     assert found.cost_ns == 400 * US
 
 
+def test_a_handful_of_events_tells_no_rate() -> None:
+    """One call of 1 us in a window of 2.5 us would be 400 000 a second."""
+    calls = [python("job.py(1): f", 1000, 1), python("job.py(2): g", 1002, 0.5)]
+    found = finding(session(*calls), RULE)
+    assert found.outcome == "not-applicable"
+    assert "only 2 host events" in found.reason
+
+
 def test_few_events_pass() -> None:
     found = finding(one_step(*operators(100)), RULE)
     assert found.outcome == "passed"

@@ -6,7 +6,7 @@ import pytest
 
 from maiprof_nb import Session
 from tests.findings.asking import US, finding
-from tests.tiny_traces import annotation, kernel, launch, session, step
+from tests.tiny_traces import annotation, kernel, launch, ranks, session, step
 
 RULE = "single-tensor-optimizer"
 
@@ -31,6 +31,16 @@ def test_many_small_kernels() -> None:
 @pytest.mark.parametrize(("kernels", "kernel_us"), [(49, 3), (60, 16)])
 def test_few_or_large_kernels_pass(kernels: int, kernel_us: int) -> None:
     assert finding(one_step(kernels, kernel_us), RULE).outcome == "passed"
+
+
+def test_each_rank_launches_its_own() -> None:
+    """Two ranks of 30 a step each are not one optimizer of 60."""
+    one = [step(1, 1000, 2000), annotation("Optimizer.step#SGD.step", 1100, 800)]
+    for i in range(30):
+        one += [launch(i, 1100 + 5 * i), kernel(1200 + 20 * i, 3, correlation=i)]
+    found = finding(ranks(one, one), RULE)
+    assert found.outcome == "passed"
+    assert "launches 30 pieces of device work a step of each rank, 3.00 µs each" in found.title
 
 
 def test_without_an_optimizer_it_does_not_apply() -> None:

@@ -25,10 +25,11 @@ MAX_ROWS, MAX_DEVICES = 500, 8
 _BINS = 400
 _QUIET_S = 0.15
 _HINT = (
-    "A queue near 0 means that the device waits for the host. An operator is launch-bound where "
-    "the work of its median launch is shorter than the time to the next launch of the thread; "
-    "unfilled is by how much, summed: time that only a queue, another stream or another thread "
-    "can fill. Click a row: all views show that operator."
+    "A queue near 0 means that the device waits for the host. Only launches with another of the "
+    "thread within 2 ms are compared (more is a stall, not a launch): an operator is launch-bound "
+    "where their median work is shorter than their median time to the next; unfilled is by how "
+    "much, summed: time that only a queue, another stream or another thread can fill. "
+    "Click a row: all views show that operator."
 )
 
 
@@ -88,9 +89,10 @@ def _rows(found: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
             "Launch-bound": ["yes" if bound else "" for bound in rows["launch_bound"]],
             "Launches": rows["launches"],
             "Launches/s": rows["launches_per_s"].round(1),
+            "Another within 2 ms": rows["compared"],
             "Work of one launch, median (µs)": (rows["median_work_ns"] / 1e3).round(2),
             "To the next launch, median (µs)": (rows["median_interval_ns"] / 1e3).round(2),
-            "Launches with shorter work (%)": (rows["short_share"] * 100).round(1),
+            "Work shorter than that (%)": (rows["short_share"] * 100).round(1),
             "Unfilled (ms)": (rows["unfilled_ns"] / 1e6).round(3),
         }
     )
