@@ -26,11 +26,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from maiprof_widgets.views.memory import MemoryView
-
 import maiprof_nb
 from maiprof_nb.analysis.active_memory import memory_log
 from maiprof_nb.session import Session
+from maiprof_widgets.views.memory import MemoryView
 
 _Row = dict[str, Any]
 COLUMNS, ROWS = 1000, 320
@@ -91,7 +90,7 @@ def measured(path: Path) -> dict[str, float]:
     zooms, sizes = [], []
     for share in (10, 100, 1000, 10_000):
         begin_us = (start_us + end_us) / 2
-        taken, _ = _timed(partial(_ask, view, begin_us, begin_us + (end_us - start_us) / share))
+        taken, _ = _timed(partial(view.ask, begin_us, begin_us + (end_us - start_us) / share))
         zooms.append(taken)
         sizes.append(_bytes(view))
     return found | {"zoom": max(zooms), "zoom bytes": max(sizes)}
@@ -103,17 +102,16 @@ class _Wired(MemoryView):
     def send(self, content: Any, buffers: Any = None) -> None:
         self.sent = (content, buffers or [])
 
+    def ask(self, start_us: float, end_us: float) -> None:
+        asked = {"kind": "picture", "view": "v", "id": 1, "columns": COLUMNS, "rows": ROWS}
+        self._received(self, asked | {"start_us": start_us, "end_us": end_us}, [])
+        assert not self.status, self.status
+
 
 def _first_picture(session: Session) -> _Wired:
     view = _Wired(session)
-    _ask(view, *view.window_us)
+    view.ask(*view.window_us)
     return view
-
-
-def _ask(view: _Wired, start_us: float, end_us: float) -> None:
-    asked = {"kind": "picture", "view": "v", "id": 1, "columns": COLUMNS, "rows": ROWS}
-    view._received(view, asked | {"start_us": start_us, "end_us": end_us}, [])
-    assert not view.status, view.status
 
 
 def _bytes(view: _Wired) -> int:

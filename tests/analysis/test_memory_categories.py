@@ -73,14 +73,13 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> tuple[MemoryLog, pd.DataFr
 
 def _of_torch(profile) -> pd.DataFrame:
     """What ``export_memory_timeline`` writes, but with addresses."""
-    from torch.profiler._memory_profiler import Action
-
+    created = pytest.importorskip("torch.profiler._memory_profiler").Action.CREATE
     found = profile._memory_profile()
     return pd.DataFrame(
         [
             (key.storage.ptr, size, str(found._categories.get(key, version)).split(".")[-1])
             for _, action, (key, version), size in found.timeline
-            if action == Action.CREATE
+            if action == created
         ],
         columns=["ptr", "size_bytes", "torch"],
     )
