@@ -29,7 +29,8 @@ def ask(session: Session) -> Answer:
     if calls is None and turnover is None:
         return NotApplicable(
             "Neither steps with calls of the CUDA runtime nor an allocator's log tell the warm-up "
-            "from the loop. Call prof.step() after each step, or record a memory snapshot."
+            "from the loop. Call prof.step() after each step, or record a snapshot with its log "
+            "(torch.cuda.memory._record_memory_history())."
         )
     said, evidence, cost, size, often = [], [], None, None, False
     if calls is not None and len(calls.rows):

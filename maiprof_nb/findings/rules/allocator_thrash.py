@@ -11,7 +11,7 @@ from maiprof_nb.findings.rules._memory import NO_SNAPSHOT
 from maiprof_nb.session import Session
 
 LEAST_PAIRS = 10  # segments back and again: fewer is one clean-up between phases
-FOR_ROOM = ", it seems to make room on a full device,"
+FOR_ROOM = " (apparently to make room on a full device)"
 EMPTIED = re.compile(r"empty_?cache", re.IGNORECASE)
 
 
