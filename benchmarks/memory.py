@@ -4,8 +4,9 @@
 
 The log of a real snapshot is repeated until it is long enough; between two turns the blocks
 that differ are freed and allocated, so that every turn begins as the first did and the end is
-the snapshot's. The first picture is all that a reader waits for: load, replay, and a timeline of
-1000 columns. It is compared with `pickle.load` of the same file, which checks nothing and makes
+the snapshot's. The first picture is all that a reader waits for: load, replay, and what the
+memory view sends of it to a browser 1000 pixels wide, with colours, groups, legend and words. It
+is compared with `pickle.load` of the same file, which checks nothing and makes
 no table, as Python runs it (with its garbage collector) and with the collector off. Zooms are
 answered from the same log. Each is the least of some rounds; times are only for this machine.
 """
@@ -15,24 +16,23 @@ from __future__ import annotations
 import argparse
 import gc
 import gzip
+import json
 import os
 import pickle
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import fields
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 import maiprof_nb
-from maiprof_nb.analysis.active_memory import MemoryPicture, memory_log, picture_of
-from maiprof_nb.timebase import TimeWindow
+from maiprof_nb.analysis.active_memory import memory_log
+from maiprof_nb.session import Session
+from maiprof_widgets.views.memory import MemoryView
 
 _Row = dict[str, Any]
-COLUMNS = 1000
+COLUMNS, ROWS = 1000, 320
 
 
 def repeated(content: dict[str, Any], events: int) -> dict[str, Any]:
@@ -83,28 +83,45 @@ def measured(path: Path) -> dict[str, float]:
     found["unpickle without collector"] = _timed(lambda: _unpickled(path))[0]
     gc.enable()
     found["load"], session = _timed(lambda: maiprof_nb.load(path))
-    found["replay"], log = _timed(lambda: memory_log(session))
-    span = log.span
-    found["picture"], whole = _timed(lambda: picture_of(log, span, columns=COLUMNS))
-    found["bytes"] = _bytes(whole)
+    found["replay"], _ = _timed(lambda: memory_log(session))
+    found["picture"], view = _timed(lambda: _first_picture(session))
+    found["bytes"] = _bytes(view)
+    start_us, end_us = view.window_us
     zooms, sizes = [], []
     for share in (10, 100, 1000, 10_000):
-        start = span.start_ns + span.dur_ns // 2
-        window = TimeWindow(start, start + max(span.dur_ns // share, 1))
-        taken, shown = _timed(partial(picture_of, log, window, columns=COLUMNS))
+        begin_us = (start_us + end_us) / 2
+        taken, _ = _timed(partial(view.ask, begin_us, begin_us + (end_us - start_us) / share))
         zooms.append(taken)
-        sizes.append(_bytes(shown))
+        sizes.append(_bytes(view))
     return found | {"zoom": max(zooms), "zoom bytes": max(sizes)}
+
+
+class _Wired(MemoryView):
+    """The view with its messages kept in place of a browser."""
+
+    def send(self, content: Any, buffers: Any = None) -> None:
+        self.sent = (content, buffers or [])
+
+    def ask(self, start_us: float, end_us: float) -> None:
+        asked = {"kind": "picture", "view": "v", "id": 1, "columns": COLUMNS, "rows": ROWS}
+        self._received(self, asked | {"start_us": start_us, "end_us": end_us}, [])
+        assert not self.status, self.status
+
+
+def _first_picture(session: Session) -> _Wired:
+    view = _Wired(session)
+    view.ask(*view.window_us)
+    return view
+
+
+def _bytes(view: _Wired) -> int:
+    content, buffers = view.sent
+    return len(json.dumps(content)) + sum(map(len, buffers))
 
 
 def _unpickled(path: Path) -> int:
     with path.open("rb") as file:
         return len(pickle.load(file))  # noqa: S301 - written here
-
-
-def _bytes(picture: MemoryPicture) -> int:
-    arrays = (getattr(picture, field.name) for field in fields(picture))
-    return sum(array.nbytes for array in arrays if isinstance(array, np.ndarray))
 
 
 def _timed(work: Callable[[], Any]) -> tuple[float, Any]:

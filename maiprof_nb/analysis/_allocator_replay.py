@@ -163,17 +163,10 @@ def until(history: AllocatorHistory, state: int) -> AllocatorHistory:
 def _adopt_state(model: AllocatorModel, history: AllocatorHistory) -> None:
     state = state_of(history, 0)
     used = state[state["state"].ne("inactive").to_numpy()]
-    of_segment = {
-        int(at): list(
-            zip(
-                found["address"].tolist(),
-                found["size_bytes"].tolist(),
-                found["requested_bytes"].tolist(),
-                strict=True,
-            )
-        )
-        for at, found in used.groupby("segment_address")
-    }
+    names = ("segment_address", "address", "size_bytes", "requested_bytes")
+    of_segment: dict[int, list[tuple[int, int, int]]] = {}
+    for at, *block in zip(*(used[name].tolist() for name in names), strict=True):
+        of_segment.setdefault(at, []).append((block[0], block[1], block[2]))
     for row in living_segments(history, 0).itertuples():
         segment = Segment(row.address, row.size_bytes, row.stream, row.pool == "small")
         segment.pool_id, segment.expandable = row.pool_id, row.expandable
@@ -228,6 +221,16 @@ def release_runs(history: AllocatorHistory) -> pd.DataFrame:
             "retry": (follows > 0) & (needed > reserved.max()),
         }
     )
+
+
+def retries(history: AllocatorHistory) -> list[int]:
+    """Events that returned segments which the allocator may have returned to serve a request."""
+    runs = release_runs(history)
+    gives = history.events["action"].isin(["segment_free", "segment_unmap"]).to_numpy(bool)
+    at = np.flatnonzero(gives)
+    run = np.searchsorted(runs["position"].to_numpy(np.int64), at, side="right") - 1
+    mine = runs["retry"].to_numpy(bool)[run] if len(runs) else np.zeros(0, dtype=bool)
+    return [int(event) for event in history.events["event"].to_numpy(np.int64)[at[mine]]]
 
 
 def device_limit(history: AllocatorHistory) -> int | None:

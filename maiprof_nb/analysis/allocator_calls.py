@@ -8,8 +8,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from maiprof_nb.analysis._allocator_replay import retries
 from maiprof_nb.analysis._by_step import step_rows
+from maiprof_nb.analysis._histories import history_of
+from maiprof_nb.analysis.active_memory import memory_devices
 from maiprof_nb.analysis.steps import figure_window, steps
+from maiprof_nb.errors import NotAnswerableError
 from maiprof_nb.session import Session
 
 # Names of calls that take memory from the driver or give it back.
@@ -34,12 +38,22 @@ class DriverCalls:
 
 @dataclass(frozen=True)
 class Turnover:
-    """Segments given back to the driver after the warm-up, and those taken again after it."""
+    """Segments given back to the driver after the warm-up, and those taken again after it.
+
+    Of `returned_bytes`, `for_room_bytes` were followed at once by a new segment, with which
+    more would have been reserved than ever was: the device was full.
+    """
 
     returned: int
     returned_bytes: int
     retaken: int
+    for_room_bytes: int = 0
     evidence: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def for_room(self) -> bool:
+        """Most of it went back because the device was full."""
+        return 2 * self.for_room_bytes > self.returned_bytes
 
 
 def driver_calls(session: Session) -> DriverCalls | None:
@@ -98,7 +112,23 @@ def segment_turnover(session: Session) -> Turnover | None:
         }
         for row in back.nlargest(5, "size_bytes").to_dict("records")
     ]
-    return Turnover(len(back), int(back["size_bytes"].sum()), len(again), evidence)
+    for_room = back.set_index(["recording", "event"]).index.isin(_returned_for_room(session))
+    size = back["size_bytes"].to_numpy(np.int64)
+    return Turnover(len(back), int(size.sum()), len(again), int(size[for_room].sum()), evidence)
+
+
+def _returned_for_room(session: Session) -> list[tuple[int, int]]:
+    """Recording and event of each segment that went back to serve a request."""
+    found: list[tuple[int, int]] = []
+    for device in memory_devices(session.whole):
+        if device.kind != "snapshot":
+            continue
+        try:
+            events = retries(history_of(session, device))
+        except NotAnswerableError:
+            continue
+        found += [(device.recording, event) for event in events]
+    return found
 
 
 def _warm_from(session: Session) -> int:

@@ -29,19 +29,21 @@ _PARAMETERS, _GRADIENTS, _ACTIVATIONS, _OPTIMIZER, _TEMPORARIES, _KV, _UNKNOWN =
 PASSING_CHANGES = 24  # changes of memory within which what is freed again counts as temporary
 LASTING_SHARE = 0.1  # of the log's changes that a gradient outlives its backward function
 
-# What a stack says about the code that allocated; the first that matches wins.
+# What a stack says about the code that allocated; the first that matches wins. A frame is
+# ``name (file:line)`` in a snapshot and ``file(line): name`` in a trace.
 _ORIGINS = (
     ("cache", r"kv_?cache|key_?cache|value_?cache|past_key|cache_utils|\bcache_k\b|update_cache"),
     ("accumulate", r"AccumulateGrad"),
     (
         "backward",
-        r"torch::autograd::(?:generated::\w+::apply|Engine|Node)|evaluate_function|\bbackward \(",
+        r"torch::autograd::(?:generated::\w+::apply|Engine|Node)|evaluate_function"
+        r"|\bbackward(?: \(|$)",
     ),
     ("optimizer", r"optim\w*[/\\]\w+\.py|optimizers?\.py|\b_init_group\b|Optimizer\.step"),
     (
         "setup",
         r"\b(?:_apply|__init__|load_state_dict|reset_parameters|from_pretrained|\w*build_model"
-        r"|\w*load_model|init_\w*weights?) \(",
+        r"|\w*load_model|init_\w*weights?)(?: \(|$)",
     ),
     ("forward", r"\b(?:forward|_call_impl|_wrapped_call_impl|__call__)\b|aten::"),
 )
@@ -154,7 +156,7 @@ def _origins(log: MemoryLog) -> npt.NDArray[np.int64]:
     texts = stacks["frames"].astype(object)
     of_stack = np.full(len(stacks), _NONE, dtype=np.int64)
     for code, (_, pattern) in reversed(list(enumerate(_ORIGINS))):
-        of_stack[texts.str.contains(re.compile(pattern)).to_numpy(bool)] = code
+        of_stack[texts.str.contains(re.compile(pattern, re.MULTILINE)).to_numpy(bool)] = code
     known = pd.Series(of_stack, index=stacks["stack"].to_numpy(np.int64))
     found: pd.Series[Any] = lives["stack"].map(known)
     return found.fillna(_NONE).to_numpy(np.int64)

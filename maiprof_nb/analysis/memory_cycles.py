@@ -296,9 +296,10 @@ def _by_swings(log: MemoryLog) -> Ints:
 def _autocorrelation(values: Floats) -> Floats:
     """Of each lag up to half the length, scaled for the shorter overlap; 1 at lag 0."""
     count = len(values)
-    if count < 2 or not values.any():
+    centred = values - values.mean() if count else values
+    if count < 2 or not centred.any():
         return np.zeros(0)
-    spectrum = np.fft.rfft(values - values.mean(), 2 * count)
+    spectrum = np.fft.rfft(centred, 2 * count)
     product = np.fft.irfft(spectrum * np.conj(spectrum))[: count // 2]
     scaled = product * (count / (count - np.arange(len(product))))
     return np.asarray(scaled / scaled[0], dtype=np.float64)

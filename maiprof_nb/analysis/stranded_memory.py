@@ -21,14 +21,14 @@ from maiprof_nb.analysis._memory_log import MemoryDevice
 from maiprof_nb.analysis.allocator_state import free_blocks, state_of
 from maiprof_nb.analysis.fragmentation import holes_in
 from maiprof_nb.analysis.held_memory import HeldMemory, held_memory
-from maiprof_nb.analysis.memory_replay import Agreement, agreement_of
+from maiprof_nb.analysis.memory_replay import agreement_of
 from maiprof_nb.errors import NotAnswerableError
 from maiprof_nb.session import Session
 
 EXPANDABLE, SPLIT, ORDER = "expandable_segments:True", "max_split_size_mb", "long-lived first"
 _SPLIT_BYTES = (64 * MIB, 256 * MIB)  # of each the better one is told
 _MOST_HELD = 0.8  # of the holes' bytes: the stacks that hold them are what lives long
-_MOST_REQUESTS = 20_000  # a second per replay, and there are ten
+MOST_REQUESTS = 20_000  # a second per replay, and there are ten
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,8 +169,8 @@ def holders(session: Session, device: MemoryDevice, moment: Moment) -> pd.DataFr
 
 
 def remedies(
-    session: Session, device: MemoryDevice, moment: Moment, *, most_requests: int = _MOST_REQUESTS
-) -> tuple[Agreement, list[Remedy]]:
+    session: Session, device: MemoryDevice, moment: Moment, *, most_requests: int = MOST_REQUESTS
+) -> tuple[int, list[Remedy]]:
     """What settings of the allocator and another order would free for the device at a moment.
 
     Parameters
@@ -186,9 +186,9 @@ def remedies(
 
     Returns
     -------
-    Agreement, list of Remedy
-        How well the model repeats the real log, and the remedies, largest least gain first; none
-        where the model does not repeat it exactly, or the log is too short or too long.
+    int, list of Remedy
+        Requests of the log, and the remedies, largest least gain first; none where there is no
+        request, or more than `most_requests`, or the model does not give all their real address.
 
     Notes
     -----
@@ -200,9 +200,9 @@ def remedies(
     before anything else.
     """
     history = allocator_history(session, device)
-    agreement = agreement_of(history)
-    if not agreement.exact or not 0 < agreement.requests <= most_requests:
-        return agreement, []
+    requests = int((history.blocks["first_state"] > 0).sum())
+    if not 0 < requests <= most_requests or not agreement_of(history).exact:
+        return requests, []
     log, force = until(history, moment.state), history.settings
     real = {start: _held(log, force, start) for start in (KEPT, PACKED)}
 
@@ -222,7 +222,7 @@ def remedies(
     if first is not None:
         freed = real[PACKED] - _held(first, force, PACKED)
         found.append(Remedy(ORDER, freed, freed))
-    return agreement, sorted(found, key=lambda one: -one.least_freed_bytes)
+    return requests, sorted(found, key=lambda one: -one.least_freed_bytes)
 
 
 def _states(session: Session, history: AllocatorHistory) -> np.ndarray:

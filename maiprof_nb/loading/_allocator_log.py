@@ -17,6 +17,7 @@ from maiprof_nb.tables import SCHEMAS
 from maiprof_nb.timebase import NS_PER_US, Clock
 
 _WITHOUT_ADDRESS = ("oom", "snapshot")
+_LAST_US = 2**62 // NS_PER_US  # the year 2116; nanoseconds of more leave no room to subtract
 
 _Row = dict[str, Any]
 
@@ -41,7 +42,10 @@ def clock(traces: Sequence[Sequence[_Row]]) -> tuple[Clock, int | None]:
     rows = [trace for trace in traces if trace]
     if not rows or not all(all(map(contains, trace, repeat("time_us"))) for trace in rows):
         return Clock(None, "event order; this snapshot has no times", ordered_only=True), None
-    zero_us = min(int(integers(trace, "time_us").min()) for trace in rows)
+    bounds = [(int(at.min()), int(at.max())) for at in (integers(t, "time_us") for t in rows)]
+    zero_us, last_us = min(first for first, _ in bounds), max(last for _, last in bounds)
+    if zero_us < 0 or last_us > _LAST_US:
+        raise ValueError(f"time_us lies between {zero_us} and {last_us}")
     return Clock(zero_us * NS_PER_US, "time_us of the allocator's log", NS_PER_US), zero_us
 
 

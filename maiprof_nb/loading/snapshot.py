@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from maiprof_nb.errors import LoadError, MaiprofError
@@ -22,6 +24,7 @@ _OLD_STARTS = (b"(dp", b"(lp", b"}q\x00", b"]q\x00")  # protocols 0 and 1 have n
 _ODD_FIELDS = (
     TypeError, ValueError, KeyError, AttributeError, OverflowError, RecursionError, MaiprofError,
 )  # fmt: skip
+_MOST_BYTES = 2**62  # of all events, added up: a million of 4 TiB
 _FIRST_ROWS = 1000  # a profile's allocs each state a category
 _WITHOUT_ALLOCS = Note(
     "allocs-missing",
@@ -92,6 +95,14 @@ def _refuse_multiplied(content: dict[str, Any], written_bytes: int, source: str)
         raise _refusal(source, f"it multiplies itself to {rows:,} rows")
 
 
+def _refuse_absurd(size_bytes: npt.NDArray[np.int64]) -> None:
+    """Sizes that no device has, and that cannot be added up."""
+    if size_bytes.min(initial=0) < 0:
+        raise ValueError(f"a size of {size_bytes.min()} bytes")
+    if size_bytes.sum(dtype=np.float64) >= _MOST_BYTES:
+        raise ValueError(f"sizes up to {size_bytes.max()} bytes")
+
+
 def _is_of_a_profile(content: dict[str, Any]) -> bool:
     """Made by ``torch.cuda._memory_viz._profile_to_snapshot``, not by an allocator."""
     segments = content["segments"]
@@ -117,6 +128,8 @@ def _recording(content: dict[str, Any], source: str) -> Recording:
     events = _allocator_log.events(traces, zero_us, ids)
     segments = _allocator_state.segments(content["segments"])
     blocks = _allocator_state.blocks(content["segments"], ids)
+    for table in (events, segments, blocks):
+        _refuse_absurd(table["size_bytes"].to_numpy(np.int64))
     profiled = _is_of_a_profile(content)
     if profiled:  # one stretch of addresses a device, which nothing was taken in
         segments, blocks = segments.iloc[:0], blocks[blocks["state"].ne("inactive").to_numpy()]

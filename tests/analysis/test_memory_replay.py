@@ -4,11 +4,20 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import maiprof_nb
-from maiprof_nb.allocator import MIB
+from maiprof_nb.allocator import MIB, AllocatorSettings, OutOfMemoryError
 from maiprof_nb.analysis._allocator_history import allocator_history
-from maiprof_nb.analysis._allocator_replay import device_limit, replay, reserved_in_states
+from maiprof_nb.analysis._allocator_replay import (
+    KEPT,
+    PACKED,
+    device_limit,
+    replay,
+    requested_in_states,
+    reserved_in_states,
+)
 from maiprof_nb.analysis.active_memory import memory_log
 from maiprof_nb.analysis.memory_replay import model_agreement, what_if
 from maiprof_nb.errors import NotAnswerableError, UsageError
@@ -173,3 +182,34 @@ def test_a_snapshot_without_a_log_is_refused(corpus):
     path = corpus / "memory" / "select-n" / "snapshot_noevents.pickle"
     with pytest.raises(NotAnswerableError, match="no requests"):
         what_if(maiprof_nb.load(path), expandable=True)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(0, 40 * MIB), st.booleans()), min_size=1, max_size=40),
+    st.sampled_from([None, 300 * MIB]),
+    st.booleans(),
+    st.sampled_from([21 * MIB, 32 * MIB, 200 * MIB]),
+)
+def test_any_setting_reserves_what_is_in_use_at_least(requests, limit, expandable, split):
+    """Whatever was asked for and freed, on a device of any size or of 300 MiB, in every state."""
+    allocator, live = LoggedAllocator(limit_bytes=limit), []
+    for size, free in requests:
+        if free and live:
+            allocator.free(live.pop(size % len(live)))
+            continue
+        try:
+            live.append(allocator.alloc(size))
+        except OutOfMemoryError:
+            break
+    session = allocator.session()
+    if not any(row["action"] == "alloc" for row in allocator.events):
+        return
+    assert model_agreement(session).exact
+    found = what_if(session, expandable=expandable, max_split_size=split)
+    assert found.peak_requested_bytes <= found.least_peak_bytes <= found.most_peak_bytes
+    history = allocator_history(session)
+    tried = AllocatorSettings(max_split_bytes=split, expandable=expandable)
+    for start in (KEPT, PACKED):
+        made = replay(history, tried, start=start, retries=False)
+        assert (made.reserved_bytes >= requested_in_states(history)).all()

@@ -484,6 +484,23 @@ def test_a_pickle_of_something_else_is_refused(content):
     assert "not a CUDA memory snapshot" in str(_refused(pickle.dumps(content)))
 
 
+@pytest.mark.parametrize("size", [-1, -(2**63), 2**62, 2**63 - 1, 2**63])
+@pytest.mark.parametrize("where", ["alloc", "oom", "block", "segment", "time"])
+def test_sizes_and_times_that_no_device_has_are_refused(where, size):
+    """Sums of them would wrap round and show as memory that was never there."""
+    event = _event("oom" if where == "oom" else "alloc", 0x7000, size=512, time_us=5)
+    block = {"address": 0, "size": 512, "state": "inactive"}
+    segment = _segment([block])
+    if where in ("alloc", "oom", "time"):
+        event["time_us" if where == "time" else "size"] = size
+    elif where == "block":
+        block["size"] = size
+    else:
+        segment["total_size"] = size
+    content = {"segments": [segment], "device_traces": [[event]]}
+    assert "not a CUDA memory snapshot" in str(_refused(pickle.dumps(content)))
+
+
 def test_a_snapshot_cut_anywhere_is_refused():
     name = "octree-nca/cuda_single_step.pickle"
     _corpus_only(name)

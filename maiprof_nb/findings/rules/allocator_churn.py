@@ -9,6 +9,7 @@ from maiprof_nb.analysis.steps import figure_window
 from maiprof_nb.findings._wording import times
 from maiprof_nb.findings.rule import Answer, Found, NotApplicable, Passed, Rule, severity_of
 from maiprof_nb.findings.rules._worst import event_rows
+from maiprof_nb.findings.rules.allocator_thrash import FOR_ROOM, FULL, LEAST_PAIRS
 from maiprof_nb.session import Session
 
 OFTEN_A_STEP = 1.0  # calls: a warm cache makes none, and each may wait for the device
@@ -20,15 +21,16 @@ def ask(session: Session) -> Answer:
 
     The caching allocator needs neither once it is warm. Found with a call or more a step, with
     1 % of the window in such calls while the device is idle, or where the snapshot shows memory
-    given back to the driver and taken again. The cost is that idle time, or without device work
-    that of the calls.
+    given back to the driver and taken again; where that goes on and on it is left to
+    `allocator-thrash`. The cost is that idle time, or without device work that of the calls.
     """
     calls = driver_calls(session)
     turnover = segment_turnover(session)
     if calls is None and turnover is None:
         return NotApplicable(
             "Neither steps with calls of the CUDA runtime nor an allocator's log tell the warm-up "
-            "from the loop. Call prof.step() after each step, or record a memory snapshot."
+            "from the loop. Call prof.step() after each step, or record a snapshot with its log "
+            "(torch.cuda.memory._record_memory_history())."
         )
     said, evidence, cost, size, often = [], [], None, None, False
     if calls is not None and len(calls.rows):
@@ -47,10 +49,13 @@ def ask(session: Session) -> Answer:
         )
     if turnover is not None and turnover.returned:
         size = turnover.returned_bytes
-        often = often or turnover.retaken > 0
+        thrash = min(turnover.returned, turnover.retaken) >= LEAST_PAIRS
+        often = often or (turnover.retaken > 0 and not thrash)
+        room = FOR_ROOM if turnover.for_room else ""
         said.append(
-            f"{times(turnover.returned, 'segment')} ({units.size(size)}) given back to the driver "
-            f"and {units.count(turnover.retaken)} taken again"
+            f"{times(turnover.returned, 'segment')} ({units.size(size)}) given back to the driver"
+            f"{room} and {units.count(turnover.retaken)} taken again"
+            f"{' (see allocator-thrash)' if thrash else ''}"
         )
         evidence += turnover.evidence
     if not said:
@@ -65,6 +70,7 @@ def ask(session: Session) -> Answer:
         cost_ns=cost,
         size_bytes=size,
         evidence=evidence,
+        advice=FULL if cost is None and turnover is not None and turnover.for_room else None,
     )
 
 

@@ -9,8 +9,8 @@ import pandas as pd
 from maiprof_nb import units
 from maiprof_nb.analysis._device_logs import snapshot_logs
 from maiprof_nb.analysis.active_memory import MemoryLog
-from maiprof_nb.analysis.memory_replay import Agreement
 from maiprof_nb.analysis.stranded_memory import (
+    MOST_REQUESTS,
     ORDER,
     Moment,
     Remedy,
@@ -87,7 +87,7 @@ def _of_device(session: Session, log: MemoryLog, stranded: StrandedMemory) -> An
     if not _torn(moment):
         return Passed(f"{figure}.")
     held = holders(session, log.device, moment)
-    agreement, tried = remedies(session, log.device, moment)
+    requests, tried = remedies(session, log.device, moment)
     return Found(
         title=f"{figure}{_most(held)}",
         severity=severity_of(moment.share),
@@ -95,9 +95,9 @@ def _of_device(session: Session, log: MemoryLog, stranded: StrandedMemory) -> An
         evidence=[
             _row(log, moment),
             *holder_rows(log, held),
-            *(_remedy_row(log, one, agreement) for one in tried),
+            *(_remedy_row(log, one, requests) for one in tried),
         ],
-        advice=_advice(stranded, moment, held, agreement, tried),
+        advice=_advice(stranded, moment, held, requests, tried),
     )
 
 
@@ -115,23 +115,23 @@ def _advice(
     stranded: StrandedMemory,
     moment: Moment,
     held: pd.DataFrame,
-    agreement: Agreement,
+    requests: int,
     tried: list[Remedy],
 ) -> str:
     edit = _EXPANDABLE if stranded.expandable else RULE.advice
     if not tried:
         why = (
             "The log holds no requests to replay"
-            if not agreement.requests
-            else "The model of the allocator does not repeat this log exactly"
-            if not agreement.exact
+            if not requests
             else "The log is too long to replay here"
+            if requests > MOST_REQUESTS
+            else "The model of the allocator does not repeat this log exactly"
         )
         return f"{edit} {why}, so what that would free is not known."
     line = "" if held.empty else f" ({named(held.iloc[0]['label'])} and its like)"
     said = [_gain(one, line) for one in tried]
     return (
-        f"{edit} Replayed in a model that gives all {units.count(agreement.requests)} requests of "
+        f"{edit} Replayed in a model that gives all {units.count(requests)} requests of "
         f"this log their real address, {'; '.join(said)}. garbage_collection_threshold frees none "
         f"of it: it returns wholly free segments only ({units.size(moment.cached_bytes)} then)."
     )
@@ -162,7 +162,7 @@ def _row(log: MemoryLog, moment: Moment) -> dict[str, Any]:
     }
 
 
-def _remedy_row(log: MemoryLog, one: Remedy, agreement: Agreement) -> dict[str, Any]:
+def _remedy_row(log: MemoryLog, one: Remedy, requests: int) -> dict[str, Any]:
     return {
         "table": "allocator_events",
         "recording": log.device.recording,
@@ -170,8 +170,8 @@ def _remedy_row(log: MemoryLog, one: Remedy, agreement: Agreement) -> dict[str, 
         "setting": one.setting,
         "least_freed_bytes": one.least_freed_bytes,
         "most_freed_bytes": one.most_freed_bytes,
-        "requests": agreement.requests,
-        "same_place": agreement.same_place,
+        "requests": requests,
+        "same_place": requests,
     }
 
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from maiprof_nb import units
 from maiprof_nb.analysis._device_logs import device_logs
+from maiprof_nb.analysis.active_memory import MemoryLog
 from maiprof_nb.analysis.batch_memory import MEASURED, BatchMemory, batch_memory
+from maiprof_nb.analysis.memory_cycles import cycles_of
 from maiprof_nb.analysis.memory_use import MemoryUse, memory_use
 from maiprof_nb.errors import NotAnswerableError
 from maiprof_nb.findings.rule import Answer, Found, NotApplicable, Passed, Rule
@@ -49,8 +53,23 @@ def ask(session: Session) -> Answer:
         severity="medium",
         size_bytes=spare,
         evidence=[_row(one, factor, each) if one is use else _row(one) for one in uses],
-        advice=_UNKNOWN if each is None else _advice(spare, each),
+        advice=(_UNKNOWN if each is None else _advice(spare, each)) + _leak(session, use),
     )
+
+
+def _leak(session: Session, use: MemoryUse) -> str:
+    try:
+        logs = device_logs(session)
+        cycles = [cycles_of(session, log) for log in _those_of(use, logs)[:1]]
+    except NotAnswerableError:
+        return ""
+    return _RISES if any(one.rising for one in cycles) else ""
+
+
+def _those_of(use: MemoryUse, logs: Sequence[MemoryLog]) -> list[MemoryLog]:
+    """Logs of the device in question, else all; the fullest first."""
+    mine = [log for log in logs if str(log.device.device) == use.device] or list(logs)
+    return sorted(mine, key=lambda log: -int(log.allocated_bytes.max()))
 
 
 def _each(session: Session, use: MemoryUse) -> BatchMemory | None:
@@ -59,9 +78,7 @@ def _each(session: Session, use: MemoryUse) -> BatchMemory | None:
         logs = device_logs(session)
     except NotAnswerableError:
         return None
-    mine = [log for log in logs if str(log.device.device) == use.device] or list(logs)
-    mine.sort(key=lambda log: -int(log.allocated_bytes.max()))
-    found = (batch_memory(session, log) for log in mine[:1])
+    found = (batch_memory(session, log) for log in _those_of(use, logs)[:1])
     return next((one for one in found if one is not None), None)
 
 
@@ -126,6 +143,7 @@ def _row(
     return row
 
 
+_RISES = " First see to the floor, which rises (see memory-leak): it would fill that room."
 _UNKNOWN = (
     "Double the batch size; when training, adapt the learning rate. The factor is the least: it "
     "takes all memory in use to grow with the batch, while weights, gradients and optimizer state "

@@ -100,7 +100,7 @@ def _of_device(session: Session, found: MemoryCycles) -> Answer:
     severity = severity_of(found.rise_bytes / max(peak, 1))
     if found.how != "steps" and severity == "high":
         severity = "medium"  # cycles nobody marked may all lie in one step
-    room = _room(session, found, peak)
+    room = None if _failed(session, found) else _room(session, found, peak)
     full = "" if room is None else _full(*room, slope.value, period)
     return Found(
         title=f"The floor rises by {figure} {seen}: {worst['label']} leaves "
@@ -110,6 +110,13 @@ def _of_device(session: Session, found: MemoryCycles) -> Answer:
         evidence=[_row(found, row, room) for row in lines.head(5).to_dict("records")],
         advice=RULE.advice + caveat,
     )
+
+
+def _failed(session: Session, found: MemoryCycles) -> bool:
+    """A request failed in this log: the device is full already (see oom)."""
+    events = session.recordings[found.log.device.recording].table("allocator_events")
+    mine = events["device"].eq(found.log.device.device)
+    return bool((mine & events["action"].eq("oom")).any())
 
 
 def _room(session: Session, found: MemoryCycles, peak: int) -> tuple[int, int] | None:

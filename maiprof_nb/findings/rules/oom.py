@@ -170,9 +170,11 @@ def _how_full(session: Session, log: MemoryLog) -> tuple[float, Answer] | None:
     size = device_size(session, log.device)
     left = None if size is None else max(size.size_bytes - reserved, 0)
     room = reserved - peak.peak_bytes
+    logged = log.device.axis != "state"
+    when = "at the peak" if logged else "in the state that was dumped"
     figure = (
         f"{units.size(peak.peak_bytes)} of {units.size(reserved)} reserved ({share * 100:.2f} %) "
-        f"are in live blocks at the peak{on(session, log)}"
+        f"are in live blocks {when}{on(session, log)}"
     )
     beyond = "" if size is None or left is None else (
         f", and {units.size(left)} of the device's {units.size(size.size_bytes)} are left beyond it"
@@ -180,7 +182,8 @@ def _how_full(session: Session, log: MemoryLog) -> tuple[float, Answer] | None:
     packed = share >= FULL_SHARE and reserved >= LEAST_BYTES
     scarce = size is not None and left is not None and left < LEFT_SHARE * size.size_bytes
     if (size is not None and not scarce) or (not packed and not (scarce and share >= IN_USE_SHARE)):
-        return share, Passed(f"No request failed; {figure}{beyond}.")
+        failed = "No request failed" if logged else "Without a log no failed request is known"
+        return share, Passed(f"{failed}; {figure}{beyond}.")
     where = "; the peak lies in the optimizer's step" if peak.phase == OPTIMIZER else ""
     largest = ""
     if peak.state == len(log.ts_ns) - 1 or share >= FULL_SHARE:

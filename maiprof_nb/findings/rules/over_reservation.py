@@ -57,8 +57,9 @@ def _of_device(session: Session, log: MemoryLog, end: Moment) -> Answer:
     if end.cached_segments:
         count = times(end.cached_segments, "wholly free segment")
         whole = f"{units.size(end.cached_bytes)} of it in {count}, which empty_cache() gives back"
+    once = f"; at the peak of the log {units.percent(needed)} are in use"
     return Found(
-        title=f"{figure}, {whole}; at the peak of the log {units.percent(needed)} are in use",
+        title=f"{figure}, {whole}{once if log.device.axis != 'state' else ''}",
         severity="low" if needed >= NEEDED_SHARE else "medium",
         size_bytes=end.unused_bytes,
         evidence=[

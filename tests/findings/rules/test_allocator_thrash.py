@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from maiprof_nb.session import Session
 from maiprof_nb.timebase import TimeWindow
+from tests.analysis.made_memory_logs import LoggedAllocator
 from tests.findings.asking import finding
 from tests.findings.tiny_memory import FORWARD, MIB, Job
 from tests.tiny_traces import kernel, session
@@ -50,3 +52,26 @@ def test_a_selected_window_is_judged_alone() -> None:
 
 def test_without_a_log_it_does_not_apply() -> None:
     assert finding(session(kernel(1000, 5)), RULE).outcome == "not-applicable"
+
+
+def full() -> Session:
+    """60 of 100 MiB in turn on two streams, which share no cache: the other's has to go first."""
+    allocator = LoggedAllocator(limit_bytes=100 * MIB)
+    for turn in range(40):
+        allocator.free(allocator.alloc(60 * MIB, stream=7 * (turn % 2)))
+    return allocator.session()
+
+
+def test_a_full_device_gives_its_cache_back_itself() -> None:
+    """No stack tells who sent it back; a new segment that had no room follows each time."""
+    found = finding(full(), RULE)
+    assert "by the allocator itself (apparently to make room on a full device)" in found.title
+    assert "empty_cache" not in found.advice
+    assert "lower the peak" in found.advice
+
+
+def test_one_fault_is_found_once() -> None:
+    """What goes round and round is thrash; the other rule points here."""
+    found = finding(full(), "allocator-churn")
+    assert found.outcome == "passed"
+    assert "see allocator-thrash" in found.title

@@ -130,3 +130,7 @@ def test_a_real_training_job_of_torch_1_9() -> None:
     # some 85 MiB a sample is what fp32 activations of ResNet-50 at 224 x 224 are known to take
     assert 70 * MIB < row["bytes_per_sample"] < 100 * MIB
     assert "allocated by PyTorch's allocator" in found.title
+
+
+def test_a_leak_comes_first() -> None:
+    assert "floor, which rises (see memory-leak)" in finding(loaded("leak"), RULE).advice

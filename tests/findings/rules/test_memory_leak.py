@@ -127,3 +127,12 @@ def known_total(name: str) -> int:
 
 def test_the_sample_without_one_passes() -> None:
     assert finding(loaded("before"), RULE).outcome == "passed"
+
+
+def test_after_a_failed_request_no_room_is_promised() -> None:
+    """The sample's device is full: "72 more cycles" would be of memory that no request gets."""
+    found = finding(loaded("oom"), RULE)
+    assert found.outcome == "found"
+    assert "72.0 MiB a cycle" in found.title
+    assert "more cycle" not in found.title
+    assert found.evidence[0]["cycles_until_full"] is None

@@ -111,3 +111,9 @@ def test_room_passes() -> None:
 
 def test_without_a_snapshot_it_does_not_apply() -> None:
     assert finding(session(kernel(1000, 5)), RULE).outcome == "not-applicable"
+
+
+def test_a_state_without_a_log_knows_of_no_failure() -> None:
+    found = finding(snapshot([segment(1 << 40, block(2 * GIB), hole(GIB))]), RULE)
+    assert found.title.startswith("Without a log no failed request is known; 2.00 GiB of 3.00 GiB")
+    assert "at the peak" not in found.title

@@ -60,3 +60,9 @@ def test_the_end_of_a_window_is_judged() -> None:
 
 def test_without_a_snapshot_it_does_not_apply() -> None:
     assert finding(session(kernel(1000, 5)), RULE).outcome == "not-applicable"
+
+
+def test_a_state_without_a_log_has_no_peak() -> None:
+    found = finding(snapshot([segment(1 << 40, block(GIB)), segment(1 << 41, hole(3 * GIB))]), RULE)
+    assert found.outcome == "found"
+    assert "at the peak" not in found.title
