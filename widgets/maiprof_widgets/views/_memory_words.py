@@ -14,6 +14,7 @@ from maiprof_nb import units
 from maiprof_nb.analysis.active_memory import HOST, MemoryLog, MemoryPicture
 from maiprof_nb.analysis.allocations_during import During
 from maiprof_nb.analysis.memory_search import Matches
+from maiprof_nb.session import Session
 from maiprof_nb.timebase import NS_PER_US
 from maiprof_widgets import escaping
 
@@ -35,8 +36,7 @@ EMPTY = {
         },
     ],
 }
-ABOUT_NOTHING = {
-    "empty": EMPTY,
+_NOTHING = {
     "title": "Active memory",
     "notices": [],
     "devices": [],
@@ -63,6 +63,15 @@ _AXIS_NOTICES = {
     "does not follow the other views. To see the way there, record with "
     "_record_memory_history(max_entries=...).",
 }
+
+
+def about_nothing(session: Session) -> dict[str, Any]:
+    """What the view says where nothing is known of any memory."""
+    empty = next((note.text for _, note in session.notes if note.code == "snapshot-empty"), "")
+    sentence = EMPTY["sentence"]
+    if empty:
+        sentence = f"{empty} Record again, in one of two ways, and load the file with the trace:"
+    return _NOTHING | {"empty": EMPTY | {"sentence": sentence}}
 
 
 def x_title(log: MemoryLog, *, event_axis: bool = False) -> str:
