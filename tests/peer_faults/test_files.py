@@ -130,9 +130,9 @@ def test_a_ring_that_overflowed_is_told_pytorch_179276(tmp_path: Path) -> None:
     one = {"stream": 0, "time_us": 10**15 - 20_000}
     frees = {"action": "free_completed", "size": 4 * 2**20}
     log = [one | frees | {"addr": 2**30 + turn * 2**23} for turn in range(3)]
-    for _ in range(3332):
-        for action in ("alloc", "free_requested", "free_completed"):
-            log.append(one | {"action": action, "addr": 2**31, "size": 2**20})
+    block = one | {"addr": 2**31, "size": 2**20}
+    turn = [block | {"action": name} for name in ("alloc", "free_requested", "free_completed")]
+    log += turn * 3332
     made["device_traces"][0] = log + made["device_traces"][0]
     assert len(made["device_traces"][0]) == 10_000
     file = tmp_path / "memory.pickle"
