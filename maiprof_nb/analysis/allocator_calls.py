@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from maiprof_nb.analysis._allocator_history import allocator_history
 from maiprof_nb.analysis._allocator_replay import retries
 from maiprof_nb.analysis._by_step import step_rows
-from maiprof_nb.analysis._histories import history_of
 from maiprof_nb.analysis.active_memory import memory_devices
 from maiprof_nb.analysis.steps import figure_window, steps
 from maiprof_nb.errors import NotAnswerableError
@@ -124,7 +124,7 @@ def _returned_for_room(session: Session) -> list[tuple[int, int]]:
         if device.kind != "snapshot":
             continue
         try:
-            events = retries(history_of(session, device))
+            events = retries(allocator_history(session, device))
         except NotAnswerableError:
             continue
         found += [(device.recording, event) for event in events]

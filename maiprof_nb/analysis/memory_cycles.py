@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from maiprof_nb.analysis._remember import remembered
 from maiprof_nb.analysis._theil_sen import Slope, theil_sen
 from maiprof_nb.analysis.active_memory import MemoryDevice, MemoryLog, memory_log
 from maiprof_nb.analysis.steps import steps
@@ -249,6 +250,7 @@ def _by_steps(session: Session, log: MemoryLog) -> tuple[Ints, Ints]:
     return marks["step"].to_numpy(np.int64), log.states_at(np.append(marks["ts_ns"], ends))
 
 
+@remembered
 def _by_repetition(log: MemoryLog) -> tuple[Ints, float]:
     """States between cycles, and how alike the cycles are; no states where nothing repeats."""
     changes = np.diff(log.allocated_bytes).astype(np.float64)

@@ -12,6 +12,8 @@ import pytest
 
 import maiprof_nb
 from maiprof_nb.analysis import memory_curve
+from maiprof_nb.findings.diagnosis import diagnose
+from maiprof_widgets.views.memory import MemoryView
 from tests.tiny_traces import operator
 
 
@@ -104,3 +106,42 @@ def test_no_more_is_drawn_than_the_card_had_pytorch_158364(tmp_path: Path) -> No
     assert curve.max() == 3 * 2**20
     assert curve.iloc[-1] == 2**20
     assert {note.code for _, note in session.notes} >= {"log-begins-late"}
+
+
+def test_an_empty_snapshot_says_so_everywhere_megatron_bridge_3487(tmp_path: Path) -> None:
+    """Megatron-Bridge#3487, VeOmni#350: a dump of nothing was noticed long after the run."""
+    file = tmp_path / "memory.pickle"
+    file.write_bytes(pickle.dumps({"segments": [], "device_traces": [[]]}))
+    session = maiprof_nb.load(file)
+    assert {note.code for _, note in session.notes} == {"snapshot-empty"}
+    rules = ["oom", "memory-leak", "fragmentation", "late-snapshot", "over-reservation"]
+    for found in diagnose(session, rules=rules):
+        assert "snapshot is empty: recording was not on" in found.reason
+    assert "snapshot is empty" in MemoryView(session).about["empty"]["sentence"]
+
+
+def test_a_ring_that_overflowed_is_told_pytorch_179276(tmp_path: Path) -> None:
+    """A pull request of PyTorch (179276): the picture began in the middle, and nothing said so.
+
+    10 000 entries, as the ring was set: frees of three blocks of 4 MiB that it never saw made,
+    then blocks of 1 MiB one after the other.
+    """
+    made = snapshot()
+    one = {"stream": 0, "time_us": 10**15 - 20_000}
+    frees = {"action": "free_completed", "size": 4 * 2**20}
+    log = [one | frees | {"addr": 2**30 + turn * 2**23} for turn in range(3)]
+    block = one | {"addr": 2**31, "size": 2**20}
+    turn = [block | {"action": name} for name in ("alloc", "free_requested", "free_completed")]
+    log += turn * 3332
+    made["device_traces"][0] = log + made["device_traces"][0]
+    assert len(made["device_traces"][0]) == 10_000
+    file = tmp_path / "memory.pickle"
+    file.write_bytes(pickle.dumps(made))
+    session = maiprof_nb.load(file)
+    (found,) = diagnose(session, rules=["late-snapshot"])
+    assert "its ring of 10 000 entries was full" in found.title.replace(
+        "\N{NARROW NO-BREAK SPACE}", " "
+    )
+    assert memory_curve(session)["allocated_bytes"].iloc[0] == 12 * 2**20
+    (notice,) = MemoryView(session).about["notices"]
+    assert notice.startswith("The log begins with 12.0 MiB already allocated")

@@ -13,10 +13,22 @@ from maiprof_nb.session import Session
 
 _LONGEST = 90  # characters
 _NO_STACK = "no stack recorded"
-NO_SNAPSHOT = (
+_NO_SNAPSHOT = (
     "No memory snapshot was loaded. Call torch.cuda.memory._record_memory_history() at the start "
     "and torch.cuda.memory._dump_snapshot() at the end."
 )
+
+
+_EMPTY = (
+    "The memory snapshot is empty: recording was not on, or this process used no GPU. Call "
+    "torch.cuda.memory._record_memory_history() before the model is built, and dump in the process "
+    "that uses the GPU."
+)
+
+
+def no_snapshot(session: Session) -> str:
+    """Why nothing can be said of an allocator: there is no snapshot, or an empty one."""
+    return _EMPTY if "snapshot-empty" in {note.code for _, note in session.notes} else _NO_SNAPSHOT
 
 
 def live_rows(log: MemoryLog, state: int, count: int = 5) -> list[dict[str, Any]]:

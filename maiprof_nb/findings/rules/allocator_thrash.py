@@ -7,7 +7,7 @@ import re
 from maiprof_nb import units
 from maiprof_nb.analysis.allocator_calls import segment_turnover
 from maiprof_nb.findings.rule import Answer, Found, NotApplicable, Passed, Rule
-from maiprof_nb.findings.rules._memory import NO_SNAPSHOT
+from maiprof_nb.findings.rules._memory import no_snapshot
 from maiprof_nb.session import Session
 
 LEAST_PAIRS = 10  # segments back and again: fewer is one clean-up between phases
@@ -25,7 +25,7 @@ def ask(session: Session) -> Answer:
     """
     turnover = segment_turnover(session)
     if turnover is None:
-        return NotApplicable(NO_SNAPSHOT)
+        return NotApplicable(no_snapshot(session))
     pairs = min(turnover.returned, turnover.retaken)
     if pairs < LEAST_PAIRS:
         return Passed(f"After the warm-up {units.count(pairs)} segments go back and come again.")

@@ -22,7 +22,7 @@ from maiprof_nb.analysis.stranded_memory import (
 from maiprof_nb.errors import NotAnswerableError
 from maiprof_nb.findings._wording import times
 from maiprof_nb.findings.rule import Answer, Found, NotApplicable, Passed, Rule, severity_of
-from maiprof_nb.findings.rules._memory import NO_SNAPSHOT, holder_rows, named, on
+from maiprof_nb.findings.rules._memory import holder_rows, named, no_snapshot, on
 from maiprof_nb.session import Session
 
 STRANDED_SHARE = 0.05  # of what is reserved, free but in segments with live blocks
@@ -40,7 +40,7 @@ def ask(session: Session) -> Answer:
     free is found by replaying the log through the model of the allocator, where the model repeats
     the real log exactly. In a selected window its peak, its end and its worst moment count.
     """
-    found, reason = [], NO_SNAPSHOT
+    found, reason = [], no_snapshot(session)
     for log in snapshot_logs(session):
         try:
             stranded = stranded_memory(session, log.device)

@@ -9,7 +9,7 @@ from maiprof_nb.analysis._device_logs import whole_logs
 from maiprof_nb.analysis.active_memory import MemoryLog
 from maiprof_nb.errors import NotAnswerableError
 from maiprof_nb.findings.rule import Answer, Found, NotApplicable, Passed, Rule
-from maiprof_nb.findings.rules._memory import NO_SNAPSHOT, live_rows, on
+from maiprof_nb.findings.rules._memory import live_rows, no_snapshot, on
 from maiprof_nb.session import Session
 
 BEFORE_SHARE = 0.5  # of what is live at the peak, older than the log: most has no history
@@ -26,7 +26,9 @@ def ask(session: Session) -> Answer:
     try:
         logs = [log for log in whole_logs(session) if log.device.kind == "snapshot"]
     except NotAnswerableError:
-        return NotApplicable(NO_SNAPSHOT)
+        return NotApplicable(no_snapshot(session))
+    if not logs:
+        return NotApplicable(no_snapshot(session))
     logged = [log for log in logs if len(log.ts_ns) > 2 and log.device.axis != "state"]
     if not logged:
         return NotApplicable(

@@ -14,7 +14,7 @@ from maiprof_nb.analysis.memory_categories import categories_of
 from maiprof_nb.analysis.memory_cycles import MemoryCycles, cycles_of, survivors
 from maiprof_nb.errors import NotAnswerableError
 from maiprof_nb.findings.rule import Answer, Found, NotApplicable, Passed, Rule, severity_of
-from maiprof_nb.findings.rules._memory import NO_SNAPSHOT, on, size_a_cycle
+from maiprof_nb.findings.rules._memory import no_snapshot, on, size_a_cycle
 from maiprof_nb.session import Session
 
 LEAST_RISE = 0.005  # of the peak, over the log; less is noise of workspaces and caches
@@ -37,7 +37,7 @@ def ask(session: Session) -> Answer:
     try:
         logs = device_logs(session)
     except NotAnswerableError:
-        return NotApplicable(NO_SNAPSHOT)
+        return NotApplicable(no_snapshot(session))
     answers: list[Answer] = []
     reasons = []
     for log in logs:
@@ -54,7 +54,7 @@ def ask(session: Session) -> Answer:
         return max(found, key=lambda one: one.size_bytes or 0)
     if answers:
         return answers[0]
-    return NotApplicable(reasons[0] if reasons else NO_SNAPSHOT)
+    return NotApplicable(reasons[0] if reasons else no_snapshot(session))
 
 
 def _of_device(session: Session, found: MemoryCycles) -> Answer:

@@ -12,7 +12,7 @@ from maiprof_nb.analysis.memory_cycles import MemoryCycles, cycles_of
 from maiprof_nb.analysis.memory_peak import OPTIMIZER, MemoryPeak
 from maiprof_nb.errors import NotAnswerableError
 from maiprof_nb.findings.rule import Answer, Found, NotApplicable, Passed, Rule
-from maiprof_nb.findings.rules._memory import NO_SNAPSHOT, live_rows, on
+from maiprof_nb.findings.rules._memory import live_rows, no_snapshot, on
 from maiprof_nb.session import Session
 
 DOMINATES = 0.5  # of the peak: then what comes and goes decides what fits, not what stays
@@ -29,7 +29,7 @@ def ask(session: Session) -> Answer:
     try:
         logs = device_logs(session)
     except NotAnswerableError:
-        return NotApplicable(NO_SNAPSHOT)
+        return NotApplicable(no_snapshot(session))
     reasons, answers = [], []
     for log in logs:
         try:
@@ -46,7 +46,7 @@ def ask(session: Session) -> Answer:
         return max(found, key=lambda one: one.size_bytes or 0)
     if answers:
         return answers[0]
-    return NotApplicable(reasons[0] if reasons else NO_SNAPSHOT)
+    return NotApplicable(reasons[0] if reasons else no_snapshot(session))
 
 
 def _of_device(session: Session, cycles: MemoryCycles) -> Answer:

@@ -17,7 +17,7 @@ from maiprof_nb.analysis.memory_peak import OPTIMIZER
 from maiprof_nb.errors import NotAnswerableError
 from maiprof_nb.findings._wording import times
 from maiprof_nb.findings.rule import Answer, Found, NotApplicable, Passed, Rule
-from maiprof_nb.findings.rules._memory import NO_SNAPSHOT, holder_rows, live_rows, named, on
+from maiprof_nb.findings.rules._memory import holder_rows, live_rows, named, no_snapshot, on
 from maiprof_nb.session import Session
 
 FULL_SHARE = 0.999  # of what is reserved, in live blocks: no room is left within it
@@ -37,7 +37,7 @@ def ask(session: Session) -> Answer:
     """
     logs = snapshot_logs(session)
     if not logs:
-        return NotApplicable(NO_SNAPSHOT)
+        return NotApplicable(no_snapshot(session))
     failed = [one for log in logs for one in _failed(session, log)]
     if failed:
         return max(failed, key=lambda one: one.size_bytes or 0)

@@ -11,7 +11,7 @@ from maiprof_nb.analysis.device_size import device_size
 from maiprof_nb.analysis.memory_peak import OPTIMIZER, MemoryPeak
 from maiprof_nb.errors import NotAnswerableError
 from maiprof_nb.findings.rule import Answer, Found, NotApplicable, Passed, Rule
-from maiprof_nb.findings.rules._memory import NO_SNAPSHOT, live_rows, on
+from maiprof_nb.findings.rules._memory import live_rows, no_snapshot, on
 from maiprof_nb.session import Session
 
 PASSING_SHARE = 0.05  # of the peak, in temporaries of the optimizer: a setting does without
@@ -29,7 +29,7 @@ def ask(session: Session) -> Answer:
     try:
         logs = device_logs(session)
     except NotAnswerableError:
-        return NotApplicable(NO_SNAPSHOT)
+        return NotApplicable(no_snapshot(session))
     peaks = [device_peak(session, log) for log in logs]
     told = [peak for peak in peaks if peak.phase is not None]
     if not told:

@@ -9,7 +9,7 @@ from maiprof_nb.analysis.stranded_memory import Moment, stranded_memory
 from maiprof_nb.errors import NotAnswerableError
 from maiprof_nb.findings._wording import times
 from maiprof_nb.findings.rule import Answer, Found, NotApplicable, Passed, Rule
-from maiprof_nb.findings.rules._memory import NO_SNAPSHOT, on
+from maiprof_nb.findings.rules._memory import no_snapshot, on
 from maiprof_nb.session import Session
 
 UNUSED_SHARE = 0.5  # of what is reserved, at the end of the log
@@ -27,7 +27,7 @@ def ask(session: Session) -> Answer:
     needed 70 %: the cache then waits for the next such moment, and is a loss only to other
     processes on the device. In a selected window its end and its peak count.
     """
-    ends, reason = [], NO_SNAPSHOT
+    ends, reason = [], no_snapshot(session)
     for log in snapshot_logs(session):
         try:
             stranded = stranded_memory(session, log.device, points=1)

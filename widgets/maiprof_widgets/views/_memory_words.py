@@ -16,6 +16,7 @@ from maiprof_nb.analysis.active_memory import HOST, MemoryLog, MemoryPicture
 from maiprof_nb.analysis.allocations_during import During
 from maiprof_nb.analysis.memory_search import Matches
 from maiprof_nb.analysis.native_names import spoken
+from maiprof_nb.session import Session
 from maiprof_nb.timebase import NS_PER_US, TimeWindow
 from maiprof_widgets import escaping
 
@@ -37,8 +38,7 @@ EMPTY = {
         },
     ],
 }
-ABOUT_NOTHING = {
-    "empty": EMPTY,
+_NOTHING = {
     "title": "Active memory",
     "notices": [],
     "devices": [],
@@ -66,6 +66,15 @@ _AXIS_NOTICES = {
     "does not follow the other views. To see the way there, record with "
     "_record_memory_history(max_entries=...).",
 }
+
+
+def about_nothing(session: Session) -> dict[str, Any]:
+    """What the view says where nothing is known of any memory."""
+    empty = next((note.text for _, note in session.notes if note.code == "snapshot-empty"), "")
+    sentence = EMPTY["sentence"]
+    if empty:
+        sentence = f"{empty} Record again, in one of two ways, and load the file with the trace:"
+    return _NOTHING | {"empty": EMPTY | {"sentence": sentence}}
 
 
 def x_title(log: MemoryLog, *, event_axis: bool = False) -> str:

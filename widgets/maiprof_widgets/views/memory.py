@@ -192,7 +192,7 @@ class MemoryView(anywidget.AnyWidget):
 
     def _show_device(self) -> None:
         if self._device is None:
-            self.about = words.ABOUT_NOTHING
+            self.about = words.about_nothing(self.session)
             return
         log = self.log
         # the window first: the browser asks for a picture when `about` changes
