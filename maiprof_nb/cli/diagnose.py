@@ -95,11 +95,13 @@ def _gain(gain: dict[str, Any] | None) -> list[str]:
     least, expected, most = (
         units.percent(gain[f"{bound}_share"]) for bound in ("floor", "expected", "ceiling")
     )
-    time = f"{units.duration(abs(gain['expected_ns']))} a {gain['per']}"
-    if gain["expected_ns"] < 0:  # e.g. casts on a host that is the limit already
-        said = f"would rather cost time: saves {least} to {most}, {expected} expected ({time} more)"
+    if gain["ceiling_ns"] <= 0:
+        said = "would save nothing, by replaying this recording without the cost"
+    elif gain["expected_ns"] <= 0:  # e.g. casts launched by a host that is the limit already
+        said = f"would save nothing that is to be expected, {most} at most ({least} at least)"
     else:
-        said = f"would save {least} to {most}, {expected} expected ({time})"
+        time = units.duration(gain["expected_ns"])
+        said = f"would save {least} to {most}, {expected} expected ({time} a {gain['per']})"
     return [
         said,
         *(f"  taken for granted: {reason}" for reason in gain["reasons"]),

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from maiprof_nb import load
+from maiprof_nb.cli.main import main
 from maiprof_nb.findings.diagnosis import as_json, diagnose
 
 FILES = (
@@ -54,3 +55,13 @@ def test_numbers_are_possible_and_texts_are_sentences(corpus: Path, pattern: str
         if gain and "floor_ns" in gain:
             assert gain["floor_ns"] <= gain["expected_ns"] <= gain["ceiling_ns"]
             assert gain["ceiling_share"] <= 1
+
+
+def test_a_gain_below_zero_is_not_called_a_saving(
+    corpus: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The host is the limit: casts would only be more launches, at best nothing changes."""
+    main(["diagnose", str(corpus / "kineto" / "param-linear-2080ti" / "linear_kineto.json.gz")])
+    printed = capsys.readouterr().out
+    assert "would save nothing, by replaying" in printed
+    assert "would save -" not in printed
