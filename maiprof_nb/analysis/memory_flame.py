@@ -11,6 +11,7 @@ import pandas as pd
 from maiprof_nb.analysis._call_sites import is_user_code
 from maiprof_nb.analysis._nesting import depths
 from maiprof_nb.analysis.memory_peak import MemoryPeak
+from maiprof_nb.analysis.native_names import spoken
 from maiprof_nb.errors import UsageError
 
 MIN_SHARE, MAX_NODES = 0.002, 3000
@@ -103,7 +104,7 @@ def frame_name(text: str) -> str:
     found = _PYTHON.match(text)
     if found:
         return f"{found['file']}({found['line']}): {found['name']}"
-    return text.removesuffix(" (??:0)")
+    return spoken(text).removesuffix(" (??:0)")
 
 
 def _path(frames: list[str], label: str) -> list[tuple[str, str]]:

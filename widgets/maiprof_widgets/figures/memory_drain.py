@@ -58,7 +58,7 @@ def memory_drain_figure(drain: pd.DataFrame, *, axis: str, dark: bool) -> go.Fig
     figure.update_xaxes(
         title={"text": f"{what} since this moment (log scale)"}, type="log", **ticks
     )
-    figure.update_layout(height=260, hovermode="closest")
+    figure.update_layout(height=270, hovermode="closest", margin={"t": 44})
     return figure
 
 
