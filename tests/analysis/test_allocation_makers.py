@@ -7,8 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from maiprof_nb.analysis._windowed_log import cut
 from maiprof_nb.analysis.active_memory import memory_devices, memory_log
-from maiprof_nb.analysis.allocation_makers import allocation_makers, innermost_at, maker
+from maiprof_nb.analysis.allocation_makers import (
+    allocation_makers,
+    innermost_at,
+    maker,
+    makers_of,
+)
 from maiprof_nb.analysis.allocations_during import (
     allocations_during,
     allocations_in,
@@ -87,6 +93,19 @@ def test_an_id_finds_its_maker_and_no_two_devices_share_one(host):
     assert maker(host, 1, int(ids[1])) is None
     events = host.recordings[0].table("memory_events")
     assert set(ids) <= set(events["event"])  # the event's own id, whatever the device
+
+
+def test_a_part_of_a_log_has_makers_of_its_own(host):
+    """Also where those of the whole log are known: from 20 on, a and b are older than the log."""
+    whole = memory_log(host)
+    assert makers_of(host, whole)["operator"].notna().tolist() == [True, True, False, False]
+    part = cut(whole, TimeWindow(20 * US, 60 * US))
+    assert part is not None
+    assert part.allocations["size_bytes"].tolist() == [100, 200, 400]
+    found = makers_of(host, part)
+    assert found["allocation"].tolist() == part.allocations["allocation"].tolist()
+    assert found["operator"].isna().all()
+    assert found["step"].fillna(0).tolist() == [0, 0, 3]
 
 
 @pytest.mark.parametrize(

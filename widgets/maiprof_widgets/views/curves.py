@@ -44,7 +44,7 @@ class CurvesView(ipywidgets.VBox):
     Notes
     -----
     The figure is complete before it becomes a widget, and is only updated afterwards:
-    Voila loses changes made between the two.
+    a change made between the two would be drawn anew.
     """
 
     def __init__(self, session: Session, link: LinkState) -> None:

@@ -89,7 +89,7 @@ class MemoryPeakView(ipywidgets.VBox):
         )
         super().__init__([choices, self.headline, self._parts, self.status])
         self.add_class("maiprof-peak")
-        self._show(redraw=False)  # complete as it is: what changes before it is shown is lost
+        self._show(redraw=False)  # complete as it is
         self._observe()
 
     def _observe(self) -> None:

@@ -55,7 +55,7 @@ class RooflineView(ipywidgets.VBox):
             self.found = roofline(session)
             self.peaks = _peaks_of(self.found)
             self.words = ipywidgets.HTML()
-            self._ask()  # before the plot becomes a widget: Voila loses changes made soon after
+            self._ask()
             self.figure = figure_widget(self._figure())
             for trace in self.figure.data:
                 trace.on_click(self._on_click)
