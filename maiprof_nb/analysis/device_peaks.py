@@ -19,6 +19,8 @@ _MI200 = "AMD Instinct MI200 series data sheet; half a card, as each of its two 
 _MI210 = "AMD Instinct MI210 data sheet"
 _MI300X = "AMD Instinct MI300X data sheet"
 _MI325X = "AMD Instinct MI325X data sheet"
+_MI300A = "MI300X's figures for 228 of its 304 compute units (AMD CDNA 3), at the same clock"
+_MI350X = "MI355X's figures at 2200 instead of 2400 MHz (AMD at Hot Chips 2025)"
 _SIMULATED = "the invented card of sample_traces, which its own kernels do not reach"
 _MI355X = "AMD Instinct MI355X data sheet"
 
@@ -102,8 +104,14 @@ _DEVICES: tuple[tuple[str, float, Peaks], ...] = (
         1638.4, _MI200)),
     (r"MI210\b", 0, Peaks("MI210",
         {"fp64": 22.6, "fp32": 45.3, "fp16": 181, "bf16": 181, "int8": 181}, 1638.4, _MI210)),
+    (r"MI300A", 0, Peaks("MI300A",
+        {"fp64": 61.3, "fp32": 122.6, "tf32": 490.3, "fp16": 980.6, "bf16": 980.6, "fp8": 1961.2,
+         "int8": 1961.2}, 5300, _MI300A)),
     (r"MI300X", 0, Peaks("MI300X", _CDNA3, 5300, _MI300X)),
     (r"MI325X", 0, Peaks("MI325X", _CDNA3, 6000, _MI325X)),
+    (r"MI350X", 0, Peaks("MI350X",
+        {"fp64": 72.1, "fp32": 144.2, "fp16": 2306.9, "bf16": 2306.9, "fp8": 4613.8,
+         "int8": 4613.8}, 8000, _MI350X)),
     (r"MI355X", 0, Peaks("MI355X",
         {"fp64": 78.6, "fp32": 157.3, "fp16": 2516.6, "bf16": 2516.6, "fp8": 5033.2,
          "int8": 5033.2}, 8000, _MI355X)),

@@ -145,6 +145,8 @@ def test_without_shapes():
         ("NVIDIA B200", 191_503_138_816, "B200"),
         ("AMD Instinct MI250X/MI250", 68_702_699_520, "MI250X, one die"),
         ("AMD Instinct MI300X VF", 205_571_227_648, "MI300X"),
+        ("AMD Instinct MI300A", 137_000_000_000, "MI300A"),
+        ("AMD Instinct MI350X", 309_000_000_000, "MI350X"),
         ("AMD Instinct MI325X", 274_000_000_000, "MI325X"),
         ("AMD Instinct MI355X", 309_000_000_000, "MI355X"),
         ("NVIDIA GeForce RTX 2080 Ti", 11_554_586_624, "RTX 2080 Ti"),
@@ -166,6 +168,16 @@ def test_every_peak_names_its_source():
         assert peaks.source
         assert peaks.bandwidth_gbs > 500
         assert peaks.tflops["fp32"] < peaks.tflops["fp16"]  # dense matrix units are faster
+
+
+@pytest.mark.parametrize(
+    ("name", "of", "share"), [("MI300A", "MI300X", 228 / 304), ("MI350X", "MI355X", 2200 / 2400)]
+)
+def test_variants_of_one_chip_differ_by_their_units_or_clock(name, of, share):
+    less, more = (peaks_of(f"AMD Instinct {which}").tflops for which in (name, of))
+    assert set(less) == set(more)
+    for kind, rate in less.items():
+        assert rate == pytest.approx(share * more[kind], rel=0.001)
 
 
 def test_which_devices_have_tensor_cores():
