@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import ipywidgets
@@ -237,6 +238,12 @@ def test_header_of_a_trace_without_device_says_what_to_record(alone: Path) -> No
     assert "not answerable" in text
     assert "ProfilerActivity.CUDA" in text
     assert "1 step," in text
+
+
+def test_header_of_a_snapshot_alone_begins_with_what_is_known(samples: Path) -> None:
+    text = HeaderView(maiprof_nb.load(samples / "oom")).value
+    titles = re.findall(r'tile-title">([^<]+)', text)
+    assert titles == ["Recorded", "Peak memory", "GPU busy", "Median step"]
 
 
 def test_sources_name_files_clocks_and_notes(before: Session) -> None:

@@ -18,6 +18,7 @@ from maiprof_nb.session import Session
 from maiprof_widgets import escaping
 from maiprof_widgets.views.status import sentence_of
 
+_UNKNOWN, _UNMARKED, _UNRECORDED = "not answerable", "none marked", "not recorded"
 _BADGE = (
     '<span class="maiprof-badge" title="Made by this project\'s simulator with known truth; '
     'no GPU was involved">SIMULATED</span>'
@@ -80,14 +81,15 @@ def _devices(session: Session) -> str:
 
 
 def _figures(session: Session) -> list[tuple[str, str, str]]:
+    """Title, value and note of each figure; those without an answer stand behind the others."""
     makers: tuple[Callable[[Session], tuple[str, str, str]], ...] = (_busy, _length, _steps, _peak)
     figures = []
     for make in makers:
         try:
             figures.append(make(session))
         except MaiprofError as problem:
-            figures.append((_TITLES[make.__name__], "not answerable", sentence_of(problem)))
-    return figures
+            figures.append((_TITLES[make.__name__], _UNKNOWN, sentence_of(problem)))
+    return sorted(figures, key=lambda figure: figure[1] in (_UNKNOWN, _UNMARKED, _UNRECORDED))
 
 
 _TITLES = {
@@ -125,7 +127,7 @@ def _length(session: Session) -> tuple[str, str, str]:
 def _steps(session: Session) -> tuple[str, str, str]:
     found = steps(session)
     if found.empty:
-        return _TITLES["_steps"], "none marked", "call prof.step() after each step to mark them"
+        return _TITLES["_steps"], _UNMARKED, "call prof.step() after each step to mark them"
     low, middle, high = (found["dur_ns"].quantile(q) for q in (0.0, 0.5, 1.0))
     count = found["step"].nunique()
     counted = f"{count} step{'s' if count > 1 else ''}"
@@ -140,7 +142,7 @@ def _peak(session: Session) -> tuple[str, str, str]:
         value = units.size(float((used["maximum"] * used["scale"]).max()) * 2**30)
         return "GPU memory used (sampled)", value, "most at any sample, all processes together"
     if not devices:
-        return _TITLES["_peak"], "not recorded", "record a memory snapshot, or profile_memory=True"
+        return _TITLES["_peak"], _UNRECORDED, "record a memory snapshot, or profile_memory=True"
     peaks = []
     for device in devices:
         held = memory_log(session, device).allocated_bytes
